@@ -1,0 +1,154 @@
+// The parsed form of a PTX module: what the text says, names resolved, nothing interpreted.
+//
+// The parser never rejects an instruction that it does not know: it keeps opcode, modifiers and
+// operands as written, and the decoder (machine/decode.h) turns what it cannot execute into an
+// instruction that faults when it is reached. Only text that is not PTX at all is a ParseError.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+namespace handoff::ptx {
+
+/// Fundamental and packed types of PTX §5.2, as they appear after a '.' in an opcode or declaration.
+enum class Type : uint8_t {
+  None, Pred,
+  B8, B16, B32, B64, B128,
+  U8, U16, U32, U64,
+  S8, S16, S32, S64,
+  F16, F16x2, BF16, BF16x2, TF32, F32, F32x2, F64,
+  E4M3x2, E5M2x2, E2M1x2, E2M3x2, E3M2x2, UE8M0x2, E4M3, E5M2, U16x2, S16x2,
+};
+
+/// Size of a value of type `t` in bytes (predicates and None: 0; E2M1x2: 1).
+size_t size_of(Type t);
+/// Spelling without the dot ("u32"); "none" for Type::None.
+std::string_view to_string(Type t);
+/// Type spelled `text` (without dot), or Type::None.
+Type type_from_string(std::string_view text);
+
+/// State spaces of PTX §5.1. `SharedCta` and `SharedCluster` are the explicit sub-spaces; plain
+/// `.shared` is `Shared` (an alias of shared::cta except for the operands where PTX says otherwise).
+enum class Space : uint8_t { None, Generic, Reg, Global, Const, Param, Local, Shared, SharedCta, SharedCluster };
+std::string_view to_string(Space s);
+
+/// One `.loc`: a position in Module::files, and where that code was inlined.
+/// `inlined_at` indexes Module::locations (-1: not inlined).
+struct Location {
+  uint32_t file = 0;    ///< the .file index as written
+  uint32_t line = 0;    ///< 1-based; 0 means "no line", as nvcc writes for compiler-made code
+  uint32_t column = 0;
+  int32_t inlined_at = -1;
+  std::string function;  ///< name of the inlined function where the PTX gives it, else empty
+};
+
+/// One operand as written.
+struct Operand {
+  enum class Kind : uint8_t {
+    Register,   ///< `reg` indexes Function::registers
+    Special,    ///< `name` is a special register such as "%tid.x"
+    Integer,    ///< `bits` holds the two's complement 64-bit value
+    Float32,    ///< 0fXXXXXXXX: `bits` holds the 32 bits
+    Float64,    ///< 0dXXXXXXXXXXXXXXXX or a decimal literal: `bits` holds the 64 bits
+    Symbol,     ///< variable, function or parameter `name`, plus `offset` (`name+8`)
+    Label,      ///< `target` is a statement index in the function
+    Address,    ///< `[base + offset]`, base in elements[0] (Register, Symbol or Integer; none: absolute offset);
+                ///< tensor coordinates `[map, {c0, c1}]`: elements[0] = map, elements[1] = Vector
+    Vector,     ///< `{a, b, …}` in `elements`
+    Pair,       ///< `a|b` in elements[0], elements[1]
+    Sink,       ///< `_`
+  };
+  Kind kind = Kind::Integer;
+  bool negated = false;   ///< `!p` before a predicate, or `-r`
+  uint32_t reg = 0;
+  uint32_t target = 0;
+  int64_t offset = 0;
+  uint64_t bits = 0;
+  std::string name;
+  std::vector<Operand> elements;
+};
+
+/// A virtual register. Block-scoped names that recur are distinct entries.
+struct Register {
+  std::string name;  ///< as declared, parameterised names expanded ("%r7")
+  Type type = Type::None;
+};
+
+/// One statement that executes. `opcode` is split at dots: "mbarrier.try_wait.parity.shared::cta.b64"
+/// becomes {"mbarrier","try_wait","parity","shared::cta","b64"}.
+struct Statement {
+  std::vector<std::string> opcode;
+  std::vector<Operand> operands;  ///< call: {return params Vector?}, callee Symbol, {args Vector} as `call` has them
+  int32_t guard = -1;             ///< register index of the @p guard, or -1
+  bool guard_negated = false;
+  int32_t location = -1;  ///< index into Module::locations in force here, or -1
+  uint32_t line = 0;      ///< 1-based line in the PTX text
+  std::string text;       ///< the statement as written, white space folded, without the guard's '@' stripped
+};
+
+/// A variable in a state space (module scope or body scope).
+struct Variable {
+  std::string name;
+  Space space = Space::None;
+  Type type = Type::None;
+  uint32_t align = 1;  ///< bytes
+  uint64_t size = 0;   ///< bytes; 0 with `unsized` for `extern .shared x[]`
+  bool unsized = false;
+  bool external = false;
+  std::vector<uint8_t> init;  ///< initial bytes, shorter than `size` means zeros follow; empty: none
+  /// Places in `init` that hold an address of another symbol (pointer initialisers).
+  struct Reloc { uint64_t offset; std::string symbol; int64_t addend; bool generic; };
+  std::vector<Reloc> relocs;
+};
+
+/// An .entry or .func, with or without body.
+struct Function {
+  std::string name;
+  bool is_entry = false;
+  bool has_body = false;
+  std::vector<Variable> returns;  ///< .param return values of a .func
+  std::vector<Variable> params;
+  std::vector<Register> registers;
+  /// Body-scope .local, .shared and .param variables, block-scoped repeats renamed uniquely; operands refer to the
+  /// unique name. The name as written stays a prefix of the unique name (suffix "@N").
+  std::vector<Variable> variables;
+  std::vector<Statement> statements;
+  uint32_t maxntid[3] = {0, 0, 0};   ///< 0: not given
+  uint32_t reqntid[3] = {0, 0, 0};
+  uint32_t reqnctapercluster[3] = {0, 0, 0};
+  bool explicit_cluster = false;
+  uint32_t minnctapersm = 0, maxnreg = 0;
+};
+
+/// A whole PTX module.
+struct Module {
+  int version_major = 0, version_minor = 0;
+  std::string target;      ///< first .target name: "sm_100a"
+  int address_size = 64;
+  std::unordered_map<uint32_t, std::string> files;  ///< .file index → path
+  std::vector<Location> locations;
+  std::vector<Variable> variables;  ///< module scope .global/.const/.shared
+  std::vector<Function> functions;
+
+  /// Function by name, preferring one with a body; nullptr if none.
+  const Function* find_function(std::string_view name) const;
+  const Variable* find_variable(std::string_view name) const;
+};
+
+/// Text that is not PTX.
+struct ParseError {
+  uint32_t line = 0;  ///< 1-based
+  uint32_t column = 0;
+  std::string message;
+};
+
+/// Parses a whole module. On failure returns false and fills `error`; `module` is then unspecified.
+/// Errors: unknown directive at module scope, unbalanced braces, undeclared register or label, text that ends early.
+/// Source: PTX §4 (syntax), §5 (spaces, types), §11 (directives).
+bool parse(std::string_view text, Module* module, ParseError* error);
+
+}  // namespace handoff::ptx
