@@ -1,0 +1,10 @@
+# The command line program, with every exercise's harness linked in.
+file(GLOB cli_sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/grader/cli/*.cc)
+set(cli_tests ${cli_sources})
+list(FILTER cli_sources EXCLUDE REGEX "_test\\.cc$")
+list(FILTER cli_tests INCLUDE REGEX "_test\\.cc$")
+file(GLOB grade_sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/exercises/*/grade.cc)
+if(cli_sources)
+  add_executable(handoff ${cli_sources} ${grade_sources})
+  target_link_libraries(handoff PRIVATE handoff_report CLI11::CLI11)
+endif()

@@ -1,0 +1,55 @@
+// The outcome of grading one submission of one exercise: plain data that the report layer prints and writes as JSON.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "grader/emulator/machine/diagnostic.h"
+
+namespace handoff::harness {
+
+/// One graded test of an exercise ("no-hazards") on one device.
+struct TestOutcome {
+  enum class State : uint8_t { Passed, Failed, NotRun };
+  std::string name;
+  std::string device;   ///< "emulator" or "cuda"
+  State state = State::NotRun;
+  int score = 0, max_score = 0;
+  std::string message;  ///< first line: what failed; empty when passed. For NotRun: why
+};
+
+/// A diagnostic with the run it came from.
+struct FoundDiagnostic {
+  Diagnostic diagnostic;
+  std::string device;
+  std::string schedule;  ///< "nominal", "random"…; empty on a GPU
+  uint64_t seed = 0;
+  std::string input;     ///< which of the harness's cases: "128 threads, n = 1000"
+};
+
+/// The result of one exercise.
+struct Verdict {
+  std::string exercise;  ///< "04a"
+  std::string title;     ///< "two-copies-one-barrier"
+  std::string submission;  ///< path of the file graded
+  int score = 0, max_score = 0;
+  bool passed() const { return could_grade && score == max_score; }
+  bool could_grade = true;     ///< false: `problem` says why (exit status 2)
+  std::string problem;         ///< does not compile (could_grade stays true), no such kernel…: one line
+  std::string problem_detail;  ///< nvcc's message trimmed to the learner's lines, may be several lines
+  std::vector<TestOutcome> tests;
+  std::vector<FoundDiagnostic> diagnostics;  ///< first is the cause; one for each (id, line)
+  std::vector<std::string> state;            ///< deadlock report lines of the first deadlock
+  std::string deadlock_schedule;
+  std::string reproduce;                     ///< "--schedule random --seed 3", empty if all passed
+  std::string output;                        ///< kernel printf of the nominal run
+  uint64_t modeled_cycles = 0;               ///< of the nominal run of the last case
+  uint32_t registers = 0, shared_bytes = 0;  ///< of the kernel, from ptxas; 0 unknown
+  int runs = 0, cases = 0;
+  std::string devices;                       ///< "emulator" or "emulator + NVIDIA H200"
+  std::vector<std::string> notes;            ///< "cuda: skipped: no GPU", …
+  double seconds = 0, nvcc_seconds = 0;
+};
+
+}  // namespace handoff::harness
