@@ -21,13 +21,18 @@ using DevicePtr = uint64_t;
 
 /// Extents of a grid, block or cluster, in blocks or threads.
 struct Dim3 {
+  /// At least 1 each.
+  ///@{
   uint32_t x = 1, y = 1, z = 1;
+  ///@}
+  /// x * y * z.
   uint64_t volume() const { return uint64_t{x} * y * z; }
 };
 
 /// An error of the device layer: what was asked, what went wrong, what to do. Empty message = no error.
 struct Error {
-  std::string message;
+  std::string message;  ///< one line; empty: no error
+  /// Is this an error?
   explicit operator bool() const { return !message.empty(); }
 };
 
@@ -41,6 +46,7 @@ struct ModuleImage {
 /// One kernel argument, copied by value.
 class Argument {
  public:
+  /// The bytes of `v`, a trivially copyable value of the size that the kernel declares.
   template <class T>
   static Argument value(const T& v) {
     Argument a;
@@ -48,7 +54,9 @@ class Argument {
     __builtin_memcpy(a.bytes_.data(), &v, sizeof(T));
     return a;
   }
+  /// A device address, 8 bytes.
   static Argument pointer(DevicePtr p) { return value(p); }
+  /// What is copied into the parameter; its size is the parameter's.
   std::span<const std::byte> bytes() const { return bytes_; }
 
  private:
@@ -57,8 +65,11 @@ class Argument {
 
 /// How to launch. `dynamic_smem` in bytes.
 struct LaunchConfig {
+  /// In blocks, threads, blocks.
+  ///@{
   Dim3 grid, block, cluster;
-  uint32_t dynamic_smem = 0;
+  ///@}
+  uint32_t dynamic_smem = 0;       ///< bytes
   machine::Schedule schedule;      ///< ignored by a GPU
   bool check = true;               ///< run the checker (emulator only)
   bool trace = true;               ///< record the run's events (emulator only)
@@ -67,8 +78,9 @@ struct LaunchConfig {
 
 /// What one launch did.
 struct LaunchResult {
+  /// Fault: the kernel did what it may not. Hang: deadlock, or out of patience. Error: it could not be launched.
   enum class Status : uint8_t { Ok, Fault, Hang, Error };
-  Status status = Status::Ok;
+  Status status = Status::Ok;           ///< how the launch ended
   std::string message;                  ///< one line; empty when Ok
   std::vector<Diagnostic> diagnostics;  ///< in order of cause
   std::vector<std::string> state;       ///< deadlock report: one line per barrier and waiter (emulator)
@@ -76,13 +88,14 @@ struct LaunchResult {
   uint64_t modeled_cycles = 0;          ///< emulator only
   double seconds = 0;                   ///< GPU: event time of the launch
   trace::Trace trace;                   ///< emulator only
+  /// Did the kernel end by itself without a fault? Diagnostics may still exist.
   bool ok() const { return status == Status::Ok; }
 };
 
 /// Resources of a kernel, as ptxas or the driver gives them.
 struct KernelInfo {
-  uint32_t registers = 0;
-  uint32_t static_smem = 0;
+  uint32_t registers = 0;                ///< a thread; 0: unknown
+  uint32_t static_smem = 0;              ///< bytes a block
   uint32_t param_bytes = 0;              ///< total bytes of the parameter list
   std::vector<uint32_t> param_sizes;     ///< bytes of each parameter (emulator: exact; GPU: as the driver tells)
 };
@@ -97,6 +110,7 @@ class Device {
   virtual std::string name() const = 0;
   /// Compute capability times ten (100 for sm_100, 90 for sm_90).
   virtual int compute_capability() const = 0;
+  /// Can it run tcgen05 instructions (sm_100a and its family)?
   virtual bool has_tcgen05() const = 0;
 
   /// Loads a module, replacing the one loaded before; allocations are freed.
@@ -105,8 +119,11 @@ class Device {
   virtual Error find_kernel(std::string_view name, KernelInfo* info) = 0;
   /// `bytes` of device memory, 512-byte aligned, contents undefined (emulator: poisoned).
   virtual Error allocate(size_t bytes, DevicePtr* out) = 0;
+  /// Ends an allocation. Error: `p` is not the start of one.
   virtual Error free(DevicePtr p) = 0;
+  /// Copies host bytes to device memory. Error: not wholly inside one allocation.
   virtual Error write(DevicePtr dst, std::span<const std::byte> bytes) = 0;
+  /// Copies out.size() bytes of device memory to the host. Error: not wholly inside one allocation.
   virtual Error read(std::span<std::byte> out, DevicePtr src) = 0;
   /// Reads a module-scope variable (`__constant__` or `__device__`); Error if absent or of another size.
   virtual Error read_symbol(std::string_view name, std::span<std::byte> out) = 0;

@@ -22,10 +22,17 @@ namespace handoff::harness {
 struct ExerciseInfo {
   std::string id;    ///< "04a"
   std::string name;  ///< "two-copies-one-barrier" (from the folder)
+  /// As in exercise.toml.
+  ///@{
   std::string title, kernel, kind, chapter, needs;
-  std::vector<std::string> hints;
+  ///@}
+  std::vector<std::string> hints;  ///< gentle first
   std::vector<std::pair<std::string, int>> points;  ///< in file order
-  std::filesystem::path folder, starter, solution;  ///< starter: exercises/…/kernel.cu, solution: solutions/…/kernel.cu
+  /// exercises/NNx-name, kernel.cu in it, and solutions/NNx-name/kernel.cu.
+  ///@{
+  std::filesystem::path folder, starter, solution;
+  ///@}
+  /// Sum of the points.
   int max_score() const;
 };
 

@@ -11,20 +11,24 @@ namespace handoff::harness {
 
 /// One graded test of an exercise ("no-hazards") on one device.
 struct TestOutcome {
+  /// NotRun: an earlier failure made it pointless, or the device cannot run it.
   enum class State : uint8_t { Passed, Failed, NotRun };
-  std::string name;
+  std::string name;     ///< as in [points] of exercise.toml
   std::string device;   ///< "emulator" or "cuda"
-  State state = State::NotRun;
+  State state = State::NotRun;  ///< outcome
+  /// Points got, and points to be had.
+  ///@{
   int score = 0, max_score = 0;
+  ///@}
   std::string message;  ///< first line: what failed; empty when passed. For NotRun: why
 };
 
 /// A diagnostic with the run it came from.
 struct FoundDiagnostic {
-  Diagnostic diagnostic;
-  std::string device;
+  Diagnostic diagnostic;  ///< what was found
+  std::string device;     ///< "emulator" or "cuda"
   std::string schedule;  ///< "nominal", "random"…; empty on a GPU
-  uint64_t seed = 0;
+  uint64_t seed = 0;     ///< of a random schedule
   std::string input;     ///< which of the harness's cases: "128 threads, n = 1000"
 };
 
@@ -33,23 +37,36 @@ struct Verdict {
   std::string exercise;  ///< "04a"
   std::string title;     ///< "two-copies-one-barrier"
   std::string submission;  ///< path of the file graded
+  /// Sums over `tests`.
+  ///@{
   int score = 0, max_score = 0;
+  ///@}
+  /// Full marks?
   bool passed() const { return could_grade && score == max_score; }
   bool could_grade = true;     ///< false: `problem` says why (exit status 2)
   std::string problem;         ///< does not compile (could_grade stays true), no such kernel…: one line
   std::string problem_detail;  ///< nvcc's message trimmed to the learner's lines, may be several lines
-  std::vector<TestOutcome> tests;
+  std::vector<TestOutcome> tests;  ///< in the order of [points], a device after the other
   std::vector<FoundDiagnostic> diagnostics;  ///< first is the cause; one for each (id, line)
   std::vector<std::string> state;            ///< deadlock report lines of the first deadlock
-  std::string deadlock_schedule;
+  std::string deadlock_schedule;             ///< of that deadlock; empty: none
   std::string reproduce;                     ///< "--schedule random --seed 3", empty if all passed
   std::string output;                        ///< kernel printf of the nominal run
   uint64_t modeled_cycles = 0;               ///< of the nominal run of the last case
-  uint32_t registers = 0, shared_bytes = 0;  ///< of the kernel, from ptxas; 0 unknown
+  /// Of the kernel, from ptxas: registers a thread, bytes a block; 0: unknown.
+  ///@{
+  uint32_t registers = 0, shared_bytes = 0;
+  ///@}
+  /// Launches, and the harness's distinct inputs among them.
+  ///@{
   int runs = 0, cases = 0;
+  ///@}
   std::string devices;                       ///< "emulator" or "emulator + NVIDIA H200"
   std::vector<std::string> notes;            ///< "cuda: skipped: no GPU", …
+  /// Wall time of the whole, and the part of nvcc and ptxas.
+  ///@{
   double seconds = 0, nvcc_seconds = 0;
+  ///@}
 };
 
 }  // namespace handoff::harness

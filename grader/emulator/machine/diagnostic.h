@@ -8,28 +8,29 @@
 
 namespace handoff {
 
+/// Error costs full marks; Warning: works in published code, though the ISA does not promise it; Note: for information.
 enum class Severity : uint8_t { Error, Warning, Note };
 
 /// A place in the learner's source (already resolved through inlining), line 1-based, 0 if unknown.
 struct SourcePlace {
-  std::string file;
-  uint32_t line = 0;
+  std::string file;   ///< as nvcc wrote it; the submission's is its file name
+  uint32_t line = 0;  ///< 1-based; 0: unknown
 };
 
 /// Another place that belongs to the story, with its role: "copy issued here", "init here".
 struct RelatedPlace {
-  SourcePlace place;
-  std::string role;
+  SourcePlace place;  ///< where
+  std::string role;   ///< what happened there, a short phrase
 };
 
 /// One diagnosis. `id` is one of the catalogue (docs/diagnostics/); ids are stable.
 struct Diagnostic {
-  std::string id;
-  Severity severity = Severity::Error;
+  std::string id;  ///< "stale-parity"
+  Severity severity = Severity::Error;  ///< of this occurrence; some ids occur with two
   std::string message;  ///< one sentence: what happened, to which thread, barrier, bytes
   std::string hint;     ///< one sentence: what would order it or put it right; may be empty
-  SourcePlace place;
-  std::vector<RelatedPlace> related;
+  SourcePlace place;  ///< the later access of an ordering fault, the first waiter of a deadlock, else the instruction
+  std::vector<RelatedPlace> related;  ///< the other party; where a fence, wait or arrive belongs
 };
 
 }  // namespace handoff

@@ -10,6 +10,7 @@ namespace handoff::machine {
 
 /// See docs/architecture.md, "Schedules".
 struct Schedule {
+  /// When asynchronous work completes.
   enum class Kind : uint8_t {
     Nominal,  ///< the timing model
     Lazy,     ///< asynchronous work completes only when every fragment is parked or spinning
@@ -17,8 +18,8 @@ struct Schedule {
     Reverse,  ///< copies in flight complete in the opposite order of issue
     Random,   ///< delays and warp order drawn from `seed`
   };
-  Kind kind = Kind::Nominal;
-  uint64_t seed = 0;
+  Kind kind = Kind::Nominal;  ///< which order
+  uint64_t seed = 0;          ///< of Random; ignored by the others
 };
 
 /// "nominal", "lazy", "eager", "reverse", "random" ("random" without its seed).

@@ -37,12 +37,13 @@ enum class Op : uint16_t {
 };
 std::string_view to_string(Op op);
 
+/// One row. The text at the top of this file says how the columns are written.
 struct InstructionSpec {
-  std::string_view name;
-  Op op;
-  std::string_view modifiers;
-  std::string_view types;
-  std::string_view operands;
+  std::string_view name;       ///< first components of the opcode, "mbarrier.try_wait"
+  Op op;                       ///< what it does
+  std::string_view modifiers;  ///< groups of modifiers
+  std::string_view types;      ///< a list for each type position
+  std::string_view operands;   ///< names by role
   std::string_view section;  ///< of the PTX ISA 9.1 manual
 };
 
@@ -56,6 +57,7 @@ struct Resolved {
   std::vector<std::string_view> modifiers;  ///< without the dot, in order of appearance (spaces included, in order)
   std::string problem;                    ///< "unknown opcode 'foo'", "add does not take modifier '.bar'"
 
+  /// Does the opcode carry this modifier (without its dot)?
   bool has(std::string_view modifier) const;
   /// Type at position i, Type::None past the end.
   Type type(size_t i = 0) const { return i < types.size() ? types[i] : Type::None; }

@@ -1,0 +1,42 @@
+// The commands of `handoff`, one file each. Every run_… returns the program's exit status.
+#pragma once
+
+#include <optional>
+#include <string>
+
+namespace handoff::cli {
+
+/// Exit statuses: a contract with scripts.
+enum ExitStatus : int {
+  kFullMarks = 0,     ///< or: the command did what it was asked
+  kNotFullMarks = 1,  ///< graded; a file that does not compile included
+  kCouldNot = 2,      ///< bad usage, unreadable input, no toolchain
+};
+
+/// What `check` was asked, as typed: run_check judges the values.
+struct CheckArguments {
+  std::string id;
+  bool all = false, solution = false, verbose = false;
+  std::string submission;  ///< empty: the exercise's own kernel.cu
+  std::string device = "auto", schedule = "all";
+  std::string seed;            ///< empty: none
+  std::string json;            ///< empty: none; "-": standard output
+  std::string timeout = "60";  ///< seconds an exercise
+};
+
+int run_list();
+int run_check(const CheckArguments& arguments);
+int run_hint(const std::string& id, bool all, bool reset);
+int run_explain(const std::string& id);
+int run_demo();
+int run_doctor();
+int run_docs();
+int run_bench(const std::string& device);
+int run_test(bool mutants);
+/// Rewrites the PTX kept for machines without nvcc: solutions/*/kernel.ptx and exercises/*/demo-wrong.ptx.
+int run_keep_ptx();
+
+/// Prints "handoff: <message>" on standard error; returns kCouldNot.
+int refuse(const std::string& message);
+
+}  // namespace handoff::cli

@@ -1,0 +1,33 @@
+#include "grader/cli/exercises.h"
+
+#include <gtest/gtest.h>
+
+namespace handoff::cli {
+namespace {
+
+const std::vector<std::string> kIds = {"01a", "01b", "02a", "02b", "02c", "03a", "10a", "11a", "first-handoff", "ring"};
+
+TEST(Nearest, FindsTheExerciseMeant) {
+  EXPECT_EQ(nearest("1a", kIds), "01a");
+  EXPECT_EQ(nearest("01A", kIds), "01a");
+  EXPECT_EQ(nearest("3a", kIds), "03a");
+  EXPECT_EQ(nearest("10", kIds), "10a");
+  EXPECT_EQ(nearest("02cc", kIds), "02c");
+  EXPECT_EQ(nearest("first-handof", kIds), "first-handoff");
+  EXPECT_EQ(nearest("rign", kIds), "ring");
+}
+
+TEST(Nearest, IsSilentWhereNothingIsNear) {
+  EXPECT_EQ(nearest("zzz", kIds), "");
+  EXPECT_EQ(nearest("completely different", kIds), "");
+  EXPECT_EQ(nearest("", kIds), "");
+  EXPECT_EQ(nearest("1a", {}), "");
+}
+
+TEST(Suggestion, IsAQuestionOrTheWayOut) {
+  EXPECT_EQ(suggestion("lasy", {"all", "lazy"}, "; there are all, lazy"), "; did you mean lazy?");
+  EXPECT_EQ(suggestion("xxxxxx", {"all", "lazy"}, "; there are all, lazy"), "; there are all, lazy");
+}
+
+}  // namespace
+}  // namespace handoff::cli

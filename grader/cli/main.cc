@@ -1,0 +1,124 @@
+// handoff: the command line. Parses with CLI11 and calls one run_… for each command; every failure is one line and a
+// status.
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cstdio>
+#include <exception>
+
+#include "grader/cli/commands.h"
+#include "grader/cli/exercises.h"
+
+namespace handoff::cli {
+
+namespace {
+
+// CLI11's messages may span lines; a user gets the first, and where to read on.
+std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
+
+int run(int argc, char** argv) {
+  CLI::App app(
+      "Handoff: asynchronous programming on NVIDIA Blackwell, one exercise at a time.\n"
+      "Start with:  ./handoff demo    then  ./handoff check 01a");
+  app.name("./handoff");
+  app.require_subcommand(1);
+  app.set_version_flag("--version", "handoff " HANDOFF_VERSION);
+  int status = kFullMarks;
+
+  app.add_subcommand("list", "Show every exercise: state, points, title")->callback([&] { status = run_list(); });
+
+  CheckArguments check;
+  CLI::App* c = app.add_subcommand("check", "Grade an exercise: ./handoff check 01a");
+  c->add_option("ID", check.id, "The exercise: 01a, or its name");
+  c->add_flag("--all", check.all, "Grade every exercise, one line each");
+  c->add_flag("--solution", check.solution, "Grade the solution instead of your file");
+  c->add_option("--submission", check.submission, "Grade this file instead of exercises/…/kernel.cu")
+      ->type_name("FILE");
+  c->add_option("--device", check.device, "auto (emulator, and the GPU where one can run the kernel), emulator or cuda")
+      ->type_name("NAME")
+      ->capture_default_str();
+  c->add_option("--schedule", check.schedule,
+                "Order of asynchronous work: all, nominal, lazy, eager, reverse or random")
+      ->type_name("NAME")
+      ->capture_default_str();
+  c->add_option("--seed", check.seed, "Seed of the random schedule: the same seed gives the same run")->type_name("S");
+  c->add_option("--json", check.json,
+                "Write the verdict as JSON (- is standard output); docs/verdict.schema.json describes it")
+      ->type_name("FILE");
+  c->add_option("--timeout", check.timeout, "Seconds that grading one exercise may take")
+      ->type_name("S")
+      ->capture_default_str();
+  c->add_flag("-v,--verbose", check.verbose, "Show every diagnostic and all that the kernel printed");
+  c->footer("Exit status: 0 full marks, 1 graded but not full marks, 2 could not grade.");
+  c->callback([&] { status = run_check(check); });
+
+  std::string hint_id;
+  bool hint_all = false, hint_reset = false;
+  CLI::App* h = app.add_subcommand("hint", "Show one more hint for an exercise at each call");
+  h->add_option("ID", hint_id, "The exercise")->required();
+  h->add_flag("--all", hint_all, "Show all its hints");
+  h->add_flag("--reset", hint_reset, "Begin again with the first");
+  h->callback([&] { status = run_hint(hint_id, hint_all, hint_reset); });
+
+  std::string diagnostic;
+  CLI::App* e = app.add_subcommand("explain", "Explain a diagnostic: ./handoff explain missing-proxy-fence");
+  e->add_option("DIAGNOSTIC", diagnostic, "Its id, as the verdict shows it in brackets; without one, all are listed");
+  e->callback([&] { status = run_explain(diagnostic); });
+
+  app.add_subcommand("demo", "Grade a wrong and a right kernel, to see what a verdict looks like (works without nvcc)")
+      ->callback([&] { status = run_demo(); });
+  app.add_subcommand("doctor", "Show what is installed, and the cure for what is missing")->callback([&] {
+    status = run_doctor();
+  });
+  app.add_subcommand("docs", "Build the documentation site and print where it is")->callback([&] {
+    status = run_docs();
+  });
+
+  std::string bench_device;
+  CLI::App* b = app.add_subcommand("bench", "Measure the emulator's speed on this machine");
+  b->add_option("--device", bench_device, "emulator or cuda")->type_name("NAME");
+  b->callback([&] { status = run_bench(bench_device); });
+
+  bool mutants = false;
+  CLI::App* t = app.add_subcommand("test", "Build and run the project's own tests");
+  t->add_flag("--mutants", mutants, "Only the wrong submissions: is each found, and called by its name?");
+  t->callback([&] { status = run_test(mutants); });
+
+  app.add_subcommand("keep-ptx", "Rewrite the PTX kept for machines without nvcc")->group("")->callback([&] {
+    status = run_keep_ptx();
+  });
+
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::CallForHelp& help) {
+    app.exit(help);
+  } catch (const CLI::CallForVersion& version) {
+    app.exit(version);
+  } catch (const CLI::ParseError& error) {
+    if (argc < 2) {
+      std::fputs(app.help().c_str(), stdout);
+      return kCouldNot;
+    }
+    const std::string command = argv[1];
+    std::vector<std::string> names;
+    for (const CLI::App* known : app.get_subcommands([](const CLI::App*) { return true; }))
+      names.push_back(known->get_name());
+    if (command.rfind('-', 0) != 0 && std::find(names.begin(), names.end(), command) == names.end()) {
+      return refuse("no command '" + command + "'" + suggestion(command, names, "; ./handoff --help shows them"));
+    }
+    return refuse(first_line(error.what()) + "; ./handoff --help shows the commands");
+  }
+  // A full disk shows only when the text leaves the buffer.
+  if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) return refuse("cannot write to standard output");
+  return status;
+}
+
+}  // namespace
+}  // namespace handoff::cli
+
+int main(int argc, char** argv) {
+  try {
+    return handoff::cli::run(argc, argv);
+  } catch (const std::exception& error) {
+    return handoff::cli::refuse(error.what());
+  }
+}

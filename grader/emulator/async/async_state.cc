@@ -1,0 +1,96 @@
+#include "grader/emulator/async/async_state.h"
+
+#include <fmt/format.h>
+
+#include "grader/emulator/machine/fault.h"
+
+namespace handoff::async {
+
+using machine::make_fault;
+
+Mbarrier* State::find(uint32_t offset) {
+  for (Mbarrier& b : barriers) {
+    if (b.offset == offset) return &b;
+  }
+  return nullptr;
+}
+
+std::string barrier_name(const Cta& owner, uint32_t offset) {
+  const machine::Program& p = *owner.launch->program;
+  const machine::SharedSymbol* s = p.find_shared(offset);
+  if (s == nullptr) return fmt::format("the barrier at shared offset {:#x}", offset);
+  if (s->size == 8) return s->name;
+  return fmt::format("{}[{}]", s->name, (offset - s->offset) / 8);
+}
+
+SharedPlace shared_place(Warp& w, int lane, uint64_t address, bool generic, uint32_t bytes, uint32_t alignment, const char* what) {
+  const std::string who = machine::describe_lanes(w, LaneMask{1} << lane);
+  if (generic && !machine::in_shared_window(address)) {
+    throw make_fault("out-of-bounds", fmt::format("{}: {} {:#x} is not in shared memory", who, what, address));
+  }
+  auto offset = static_cast<uint32_t>(address);
+  const uint32_t rank = offset >> 24;
+  offset &= 0xffffffu;
+  machine::Domain& d = *w.cta->domain;
+  if (rank > d.ctas.size()) {
+    throw make_fault("out-of-bounds", fmt::format("{}: {} names CTA {} of a cluster of {}", who, what, rank - 1, d.ctas.size()));
+  }
+  Cta* owner = rank == 0 ? w.cta : d.ctas[rank - 1].get();
+  if (offset % alignment != 0) {
+    throw make_fault("misaligned", fmt::format("{}: {} {} is not a multiple of {} bytes", who, what, w.cta->launch->program->describe_shared(offset), alignment));
+  }
+  if (offset < machine::kSharedBase || uint64_t{offset} + bytes > owner->smem.size()) {
+    throw make_fault("out-of-bounds", fmt::format("{}: {} {} with {} bytes runs past the CTA's {} bytes of shared memory", who, what,
+                                                  w.cta->launch->program->describe_shared(offset), bytes, owner->smem.size() - machine::kSharedBase));
+  }
+  return {owner, offset};
+}
+
+namespace {
+
+std::unique_ptr<machine::AsyncCtaState> make_state(Cta&) { return std::make_unique<State>(); }
+
+void cta_end(Cta& cta) {
+  for (const InFlight& f : state(cta).in_flight) {
+    if (!f.reads_shared && !f.writes_shared) continue;
+    cta.launch->report(*f.inst, "copy-in-flight-at-exit",
+                       f.writes_shared ? fmt::format("the block ended while this copy of {} bytes into its shared memory was unfinished", f.bytes)
+                                       : fmt::format("the block ended while this copy still read {} bytes of its shared memory", f.bytes),
+                       f.writes_shared ? "Wait for its mbarrier before the last thread leaves." : "cp.async.bulk.wait_group.read 0 before the last thread leaves would do.");
+  }
+}
+
+void describe_barriers(Cta& cta, std::vector<std::string>& out) {
+  for (const Mbarrier& b : state(cta).barriers) {
+    std::string line = fmt::format("{:<8}phase {}   pending arrivals {} of {}   tx-count {}", barrier_name(cta, b.offset), b.phase, b.pending, b.expected, b.tx);
+    if (b.announced != 0 || b.arrived != 0) line += fmt::format("   {} of {} expected bytes arrived", b.arrived, b.announced);
+    out.push_back(std::move(line));
+  }
+}
+
+bool hits_barrier(Cta& cta, uint32_t offset, uint32_t bytes) {
+  for (const Mbarrier& b : state(cta).barriers) {
+    if (offset < b.offset + 8 && offset + bytes > b.offset) return true;
+  }
+  return false;
+}
+
+std::string describe_wait(const machine::WaitTarget& t) {
+  const std::string name = barrier_name(*t.owner, t.offset);
+  return t.by_parity ? fmt::format("{}, parity {}", name, t.phase & 1) : fmt::format("{}, phase {}", name, t.phase);
+}
+
+}  // namespace
+
+const machine::AsyncHooks& hooks() {
+  static const machine::AsyncHooks kHooks{make_state, cta_end, describe_barriers, hits_barrier, describe_wait};
+  return kHooks;
+}
+
+void register_async_decoders(machine::DecoderTable& table) {
+  register_mbarrier_decoders(table);
+  register_bulk_copy_decoders(table);
+  register_cp_async_decoders(table);
+}
+
+}  // namespace handoff::async

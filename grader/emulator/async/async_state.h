@@ -1,0 +1,114 @@
+// State that asynchronous units keep for a CTA: its mbarriers, the copies in flight, each thread's groups.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "grader/emulator/machine/warp.h"
+
+namespace handoff::async {
+
+using machine::Cta;
+using machine::Inst;
+using machine::LaneMask;
+using machine::Warp;
+
+/// One mbarrier object. Ranges: PTX §9.7.13.15.2.
+struct Mbarrier {
+  uint32_t offset = 0;    ///< shared::cta offset, bytes
+  uint64_t phase = 0;     ///< completed phases since init
+  uint32_t expected = 0;  ///< arrivals of the next phase
+  uint32_t pending = 0;   ///< arrivals missing in this phase
+  int64_t tx = 0;         ///< outstanding transactions, bytes; negative when a copy lands before its expect_tx
+  // For reports, of the current phase:
+  int64_t announced = 0;  ///< bytes by expect_tx
+  int64_t arrived = 0;    ///< bytes by complete_tx
+  uint32_t copies = 0;    ///< copies that signalled it
+  const Inst* last_expect = nullptr;
+  const Inst* init = nullptr;
+};
+
+inline constexpr uint32_t kMaxCount = (1u << 20) - 1;  ///< of arrivals and, in absolute value, of tx
+
+/// Bulk copies or cp.async operations of one thread that were committed together.
+struct Group {
+  uint32_t unread = 0;     ///< operations whose source is not read yet
+  uint32_t unwritten = 0;  ///< operations whose destination is not written yet
+};
+
+/// An asynchronous arrive that waits for a thread's cp.async operations.
+struct PendingArrive {
+  std::vector<std::shared_ptr<Group>> waits;
+  Cta* owner;
+  uint32_t offset;
+  const Inst* inst;
+};
+
+/// Groups of one thread.
+struct ThreadGroups {
+  std::shared_ptr<Group> open_bulk, open_copy;
+  std::deque<std::shared_ptr<Group>> bulk, copy;   ///< committed, oldest first
+  std::vector<std::shared_ptr<Group>> copies;      ///< every cp.async operation's own, for cp.async.mbarrier.arrive
+  std::vector<PendingArrive> arrives;
+};
+
+/// A copy in flight that touches this CTA's shared memory.
+struct InFlight {
+  uint64_t id;
+  const Inst* inst;
+  bool reads_shared;   ///< source here and not read yet
+  bool writes_shared;  ///< destination here and not written yet
+  uint32_t bytes;
+};
+
+struct State : machine::AsyncCtaState {
+  std::vector<Mbarrier> barriers;
+  std::unordered_map<uint32_t, ThreadGroups> groups;  ///< by thread index in the CTA
+  std::vector<InFlight> in_flight;
+
+  Mbarrier* find(uint32_t offset);
+  ThreadGroups& of(const Warp& w, int lane) { return groups[w.first_thread() + static_cast<uint32_t>(lane)]; }
+};
+
+inline State& state(Cta& cta) { return static_cast<State&>(*cta.async); }
+
+/// A shared address resolved to a CTA and an offset.
+struct SharedPlace {
+  Cta* owner;
+  uint32_t offset;
+};
+/// Resolves an address operand that must lie in shared memory. `generic`: the instruction names no space, so the address is generic.
+/// Faults `out-of-bounds` or `misaligned`.
+SharedPlace shared_place(Warp& w, int lane, uint64_t address, bool generic, uint32_t bytes, uint32_t alignment, const char* what);
+
+/// Reads a 32- or 64-bit address operand of a lane.
+inline uint64_t address_of(const Warp& w, const machine::MemoryOperand& m, int lane) {
+  const uint64_t base = m.wide ? machine::lanes<uint64_t>(w.regs, m.slot)[lane] : machine::lanes<uint32_t>(w.regs, m.slot)[lane];
+  return base + static_cast<uint64_t>(m.offset);
+}
+
+// Operations of the hardware on an mbarrier.
+
+/// complete_tx of `bytes` for operation `op` issued by `inst`.
+void complete_tx(Cta& owner, uint32_t offset, int64_t bytes, const Inst* inst, uint64_t op);
+/// An asynchronous arrive(1) for `inst`.
+void arrive_async(Cta& owner, uint32_t offset, const Inst* inst);
+/// The live barrier at `offset` of `owner`, or a `barrier-not-initialized` fault.
+Mbarrier& live_barrier(Cta& owner, uint32_t offset, const char* what);
+/// "full" for a barrier at this offset.
+std::string barrier_name(const Cta& owner, uint32_t offset);
+
+/// Hooks for machine::Launch::async.
+const machine::AsyncHooks& hooks();
+
+void register_mbarrier_decoders(machine::DecoderTable& table);
+void register_bulk_copy_decoders(machine::DecoderTable& table);
+void register_cp_async_decoders(machine::DecoderTable& table);
+/// All of the above.
+void register_async_decoders(machine::DecoderTable& table);
+
+}  // namespace handoff::async

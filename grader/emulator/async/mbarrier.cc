@@ -1,0 +1,374 @@
+// Tested by mbarrier_test.cc.
+//
+// mbarrier objects (PTX §9.7.13.15). An object lives in a table of its CTA, keyed by its shared offset; the eight bytes in memory are
+// opaque, as the ISA says. `phase` counts without bound, so that a parity that has wrapped can be told from one that has not.
+//
+// The completion rule is one atomic step after every change: when no arrival is pending and the tx-count is zero, the phase
+// completes, and the next one expects `expected` arrivals. An arrive on a phase that expects no more is undefined in the ISA and a fault here.
+//
+// A state token is phase << 20 | pending before the arrive. Waits by token compare phases; waits by parity ask whether the phase of
+// that parity, the current one or the one before, is complete: true exactly if the parity differs from the current phase's. A fresh barrier
+// therefore answers true for parity 1, which producers of full/empty rings rely on.
+//
+// try_wait answers false at once the first time it meets an incomplete phase. Asked again at the same place with nothing done in
+// between it sleeps until a phase of the barrier completes.
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "grader/emulator/async/async_state.h"
+#include "grader/emulator/machine/fault.h"
+#include "grader/emulator/machine/memory_access.h"
+#include "grader/emulator/machine/timing.h"
+
+namespace handoff::async {
+namespace {
+
+namespace timing = machine::timing;
+using machine::DecodeContext;
+using machine::for_lanes;
+using machine::Fragment;
+using machine::kNoOperand;
+using machine::lanes;
+using machine::make_fault;
+using machine::MbarrierEvent;
+using machine::Scope;
+using machine::Sem;
+using machine::WaitTarget;
+using ptx::Type;
+
+// Inst::sub.
+constexpr uint8_t kWide = 1, kGenericAddress = 2, kExpectTx = 4, kNoComplete = 8, kDrop = 16, kToken = 32, kTry = 64, kWideOperand = 128;
+
+/// Sem and scope as packed into Inst::width by the decoder.
+Sem sem_of(const Inst& i) { return static_cast<Sem>(i.width & 15); }
+Scope scope_of(const Inst& i) { return static_cast<Scope>(i.width >> 4); }
+
+SharedPlace place_of(Warp& w, const Inst& i, int lane) {
+  const machine::MemoryOperand m{i.a, i.offset, ptx::Space::Shared, (i.sub & kWide) != 0};
+  return shared_place(w, lane, address_of(w, m, lane), (i.sub & kGenericAddress) != 0, 8, 8, "mbarrier");
+}
+
+void notify(MbarrierEvent::Kind kind, Warp* w, const Inst* i, LaneMask mask, Cta& owner, const Mbarrier& b, uint64_t phase, uint32_t count, int64_t bytes, Sem sem, Scope scope,
+            uint64_t op = 0) {
+  machine::Observer* o = owner.launch->observer;
+  if (o != nullptr) o->mbarrier({kind, w, i, mask, &owner, b.offset, phase, count, bytes, b.pending, b.tx, sem, scope, op});
+}
+
+/// The completion rule.
+void check_completion(Cta& owner, Mbarrier& b, const Inst* i, uint64_t when) {
+  if (b.pending != 0 || b.tx != 0 || b.expected == 0) return;
+  notify(MbarrierEvent::Kind::PhaseComplete, nullptr, i, 0, owner, b, b.phase, 0, 0, Sem::Weak, Scope::None);
+  b.phase++;
+  b.pending = b.expected;
+  b.announced = b.arrived = 0;
+  b.copies = 0;
+  owner.launch->progress_mark = owner.launch->warp_instructions;
+  machine::wake(*owner.domain, WaitTarget::Kind::Mbarrier, &owner, b.offset, when + timing::kMbarrierWakeup);
+}
+
+void add_tx(Cta& owner, Mbarrier& b, int64_t bytes, const char* what) {
+  b.tx += bytes;
+  if (b.tx > int64_t{kMaxCount} || b.tx < -int64_t{kMaxCount}) {
+    throw make_fault("tx-bytes-mismatch", fmt::format("{} takes the tx-count of `{}` to {}, outside ±{}", what, barrier_name(owner, b.offset), b.tx, kMaxCount));
+  }
+}
+
+/// One arrive of `count`. `what` names the instruction in messages.
+void arrive_once(Cta& owner, Mbarrier& b, uint32_t count, const Inst* i, bool no_complete, const std::string& who, uint64_t when) {
+  if (count == 0 || count > b.pending) {
+    throw make_fault("arrival-count-mismatch",
+                     count == 0 ? fmt::format("{} arrives at `{}` with count 0", who, barrier_name(owner, b.offset))
+                                : fmt::format("{} arrives at `{}` with count {}, but phase {} misses only {} of its {} arrivals", who, barrier_name(owner, b.offset), count, b.phase, b.pending,
+                                              b.expected),
+                     b.pending == 0 ? "All arrivals of this phase are in; it still waits for bytes." : "");
+  }
+  b.pending -= count;
+  if (no_complete && b.pending == 0 && b.tx == 0) {
+    throw make_fault("arrival-count-mismatch", fmt::format("{}: an arrive.noComplete would complete phase {} of `{}`", who, b.phase, barrier_name(owner, b.offset)));
+  }
+  machine::touch_shared(owner);
+  check_completion(owner, b, i, when);
+}
+
+uint32_t operand_u32(const Warp& w, uint32_t slot, int lane) { return lanes<uint32_t>(w.regs, slot)[lane]; }
+
+void init(Warp& w, const Inst& i, LaneMask mask) {
+  machine::note_effect(w);
+  for_lanes(mask, [&](int l) {
+    const SharedPlace p = place_of(w, i, l);
+    const uint32_t count = operand_u32(w, i.b, l);
+    if (count == 0 || count > kMaxCount) {
+      throw make_fault("arrival-count-mismatch", fmt::format("{} initialises `{}` with count {}; a count is 1 to {}", machine::describe_lanes(w, LaneMask{1} << l),
+                                                             barrier_name(*p.owner, p.offset), count, kMaxCount));
+    }
+    State& s = state(*p.owner);
+    Mbarrier* b = s.find(p.offset);
+    if (b != nullptr) {
+      w.cta->launch->report(i, "barrier-overwritten", fmt::format("{} initialises `{}` a second time; it was initialised at line {} and not invalidated", machine::describe_threads(w, LaneMask{1} << l),
+                                                                  barrier_name(*p.owner, p.offset), w.cta->launch->program->place(*b->init).line),
+                            "One thread initialises a barrier, once.");
+    } else {
+      b = &s.barriers.emplace_back();
+    }
+    *b = Mbarrier{};
+    b->offset = p.offset;
+    b->expected = b->pending = count;
+    b->init = &i;
+    p.owner->guarded_lo = std::min(p.owner->guarded_lo, p.offset);
+    p.owner->guarded_hi = std::max(p.owner->guarded_hi, p.offset + 8);
+    machine::touch_shared(*p.owner);
+    notify(MbarrierEvent::Kind::Init, &w, &i, LaneMask{1} << l, *p.owner, *b, 0, count, 0, Sem::Weak, Scope::None);
+  });
+}
+
+void inval(Warp& w, const Inst& i, LaneMask mask) {
+  machine::note_effect(w);
+  for_lanes(mask, [&](int l) {
+    const SharedPlace p = place_of(w, i, l);
+    Mbarrier& b = live_barrier(*p.owner, p.offset, "mbarrier.inval");
+    notify(MbarrierEvent::Kind::Inval, &w, &i, LaneMask{1} << l, *p.owner, b, b.phase, 0, 0, Sem::Weak, Scope::None);
+    State& s = state(*p.owner);
+    s.barriers.erase(s.barriers.begin() + (&b - s.barriers.data()));
+    p.owner->guarded_lo = ~0u;
+    p.owner->guarded_hi = 0;
+    for (const Mbarrier& x : s.barriers) {
+      p.owner->guarded_lo = std::min(p.owner->guarded_lo, x.offset);
+      p.owner->guarded_hi = std::max(p.owner->guarded_hi, x.offset + 8);
+    }
+    machine::touch_shared(*p.owner);
+  });
+}
+
+void expect_tx(Warp& w, const Inst& i, LaneMask mask) {
+  machine::note_effect(w);
+  for_lanes(mask, [&](int l) {
+    const SharedPlace p = place_of(w, i, l);
+    Mbarrier& b = live_barrier(*p.owner, p.offset, "mbarrier.expect_tx");
+    const uint32_t bytes = operand_u32(w, i.b, l);
+    add_tx(*p.owner, b, bytes, "expect_tx");
+    b.announced += bytes;
+    b.last_expect = &i;
+    machine::touch_shared(*p.owner);
+    notify(MbarrierEvent::Kind::ExpectTx, &w, &i, LaneMask{1} << l, *p.owner, b, b.phase, 0, bytes, Sem::Relaxed, scope_of(i));
+  });
+}
+
+void software_complete_tx(Warp& w, const Inst& i, LaneMask mask) {
+  machine::note_effect(w);
+  for_lanes(mask, [&](int l) {
+    const SharedPlace p = place_of(w, i, l);
+    complete_tx(*p.owner, p.offset, operand_u32(w, i.b, l), &i, 0);
+  });
+}
+
+/// arrive, arrive_drop, arrive.expect_tx: b = count or bytes (or none), d = token.
+void arrive(Warp& w, const Inst& i, LaneMask mask) {
+  machine::note_effect(w);
+  const bool expects = (i.sub & kExpectTx) != 0;
+  for_lanes(mask, [&](int l) {
+    const SharedPlace p = place_of(w, i, l);
+    Mbarrier& b = live_barrier(*p.owner, p.offset, "mbarrier.arrive");
+    const uint32_t operand = i.b == kNoOperand ? 1 : operand_u32(w, i.b, l);
+    const uint32_t count = expects ? 1 : operand;
+    if (expects) {
+      add_tx(*p.owner, b, operand, "arrive.expect_tx");
+      b.announced += operand;
+      b.last_expect = &i;
+    }
+    if (i.d != kNoOperand) lanes<uint64_t>(w.regs, i.d)[l] = b.phase << 20 | b.pending;
+    const uint64_t phase = b.phase;
+    const bool drop = (i.sub & kDrop) != 0;
+    if (drop) {
+      if (count > b.expected) {
+        throw make_fault("arrival-count-mismatch", fmt::format("{} drops {} arrivals of `{}`, which expects only {}", machine::describe_lanes(w, LaneMask{1} << l), count,
+                                                               barrier_name(*p.owner, p.offset), b.expected));
+      }
+      b.expected -= count;
+    }
+    notify(expects ? MbarrierEvent::Kind::ArriveExpectTx : drop ? MbarrierEvent::Kind::ArriveDrop : MbarrierEvent::Kind::Arrive, &w, &i, LaneMask{1} << l, *p.owner, b, phase, count,
+           expects ? operand : 0, sem_of(i), scope_of(i));
+    arrive_once(*p.owner, b, count, &i, (i.sub & kNoComplete) != 0, machine::describe_lanes(w, LaneMask{1} << l), w.time);
+  });
+}
+
+void pending_count(Warp& w, const Inst& i, LaneMask mask) {
+  for_lanes(mask, [&](int l) { lanes<uint32_t>(w.regs, i.d)[l] = static_cast<uint32_t>(lanes<uint64_t>(w.regs, i.a)[l] & kMaxCount); });
+}
+
+/// test_wait and try_wait: d = predicate, b = token or parity.
+void wait(Warp& w, const Inst& i, LaneMask mask) {
+  const bool by_token = (i.sub & kToken) != 0, may_sleep = (i.sub & kTry) != 0;
+  LaneMask yes = 0;
+  std::vector<WaitTarget> waits;
+  struct Seen { SharedPlace place; uint64_t phase; LaneMask mask; bool complete; };
+  std::vector<Seen> seen;
+  for_lanes(mask, [&](int l) {
+    const SharedPlace p = place_of(w, i, l);
+    if (p.owner != w.cta) throw make_fault("out-of-bounds", fmt::format("{} waits for a barrier of another CTA; waits are local", machine::describe_lanes(w, LaneMask{1} << l)));
+    const Mbarrier& b = live_barrier(*p.owner, p.offset, "mbarrier wait");
+    // The phase asked for: the current one or the one before.
+    uint64_t asked = 0;
+    bool complete = false;
+    if (by_token) {
+      asked = lanes<uint64_t>(w.regs, i.b)[l] >> 20;
+      complete = asked != b.phase;
+    } else {
+      const uint64_t parity = ((i.sub & kWideOperand) != 0 ? lanes<uint64_t>(w.regs, i.b)[l] : lanes<uint32_t>(w.regs, i.b)[l]) & 1;
+      complete = parity != (b.phase & 1);
+      asked = complete ? b.phase - 1 : b.phase;  // phase −1 of a fresh barrier wraps, and keeps its parity
+    }
+    if (complete) yes |= LaneMask{1} << l;
+    auto same = std::find_if(seen.begin(), seen.end(), [&](const Seen& s) { return s.place.offset == p.offset && s.place.owner == p.owner && s.phase == asked; });
+    if (same == seen.end()) same = seen.insert(seen.end(), {p, asked, 0, complete});
+    same->mask |= LaneMask{1} << l;
+  });
+  for (const Seen& s : seen) {
+    if (!s.complete) waits.push_back({WaitTarget::Kind::Mbarrier, s.place.owner, s.place.offset, s.phase, s.mask, !by_token});
+  }
+  Fragment& f = w.fragment();
+  if (yes == 0) {
+    f.last_test = waits;
+    f.test_pc = f.pc;
+    const bool again = f.false_pc == f.pc && f.false_effects == f.effects;
+    if (may_sleep && (again || f.resumed)) {
+      machine::block_and_retry(w, std::move(waits));
+      return;
+    }
+    f.false_pc = f.pc;
+    f.false_effects = f.effects;
+  }
+  auto& d = *lanes<uint32_t>(w.regs, i.d);
+  d = (d & ~mask) | yes;
+  if (yes != 0 && f.state == Fragment::State::Ready) f.last_test.clear();
+  for (const Seen& s : seen) {
+    const Mbarrier& b = *state(*s.place.owner).find(s.place.offset);
+    notify(s.complete ? MbarrierEvent::Kind::TestTrue : MbarrierEvent::Kind::TestFalse, &w, &i, s.mask, *s.place.owner, b, s.phase, 0, 0, sem_of(i), scope_of(i));
+  }
+}
+
+// --- decoders --------------------------------------------------------------------------------------------------------
+
+uint8_t pack_sem(const ptx::Resolved& r, Sem standard) {
+  const Sem sem = r.has("relaxed") ? Sem::Relaxed : standard;
+  const Scope scope = machine::scope_of(r) == Scope::None ? Scope::Cta : machine::scope_of(r);
+  return static_cast<uint8_t>(static_cast<uint8_t>(sem) | static_cast<uint8_t>(scope) << 4);
+}
+
+void set_address(DecodeContext& c, const ptx::Resolved& r, const ptx::Operand& o, Inst* inst) {
+  const machine::MemoryOperand m = c.address(o, r.space(0));
+  inst->a = m.slot;
+  inst->offset = m.offset;
+  if (m.wide) inst->sub |= kWide;
+  // `[full]` by name is resolved to shared memory even where the opcode names no space.
+  if (m.space == ptx::Space::Generic) inst->sub |= kGenericAddress;
+}
+
+std::string decode_init(DecodeContext& c, const ptx::Resolved& r, const ptx::Statement& s, Inst* inst) {
+  inst->fn = init;
+  set_address(c, r, s.operands[0], inst);
+  inst->b = c.source(s.operands[1], Type::U32);
+  inst->cost = timing::kMbarrierOp;
+  return {};
+}
+std::string decode_inval(DecodeContext& c, const ptx::Resolved& r, const ptx::Statement& s, Inst* inst) {
+  inst->fn = inval;
+  set_address(c, r, s.operands[0], inst);
+  inst->cost = timing::kMbarrierOp;
+  return {};
+}
+std::string decode_tx(DecodeContext& c, const ptx::Resolved& r, const ptx::Statement& s, Inst* inst) {
+  inst->fn = r.spec->op == ptx::Op::MbarrierExpectTx ? expect_tx : software_complete_tx;
+  set_address(c, r, s.operands[0], inst);
+  inst->b = c.source(s.operands[1], Type::U32);
+  inst->width = pack_sem(r, Sem::Relaxed);
+  inst->cost = timing::kMbarrierOp;
+  return {};
+}
+
+std::string decode_arrive(DecodeContext& c, const ptx::Resolved& r, const ptx::Statement& s, Inst* inst) {
+  // `arrive state, [a]{, count}` or, for a shared::cluster barrier, `arrive _, [a]` or `arrive [a]`.
+  size_t at = 0;
+  inst->fn = arrive;
+  if (s.operands[0].kind != ptx::Operand::Kind::Address) {
+    if (s.operands[0].kind != ptx::Operand::Kind::Sink) inst->d = c.destination(s.operands[0], 8);
+    at = 1;
+  }
+  if (at >= s.operands.size()) return "expects an address";
+  set_address(c, r, s.operands[at++], inst);
+  if (at < s.operands.size()) inst->b = c.source(s.operands[at], Type::U32);
+  if (r.has("expect_tx")) inst->sub |= kExpectTx;
+  if (r.has("noComplete")) inst->sub |= kNoComplete;
+  if (r.spec->op == ptx::Op::MbarrierArriveDrop) inst->sub |= kDrop;
+  inst->width = pack_sem(r, Sem::Release);
+  inst->cost = timing::kMbarrierOp;
+  return {};
+}
+
+std::string decode_wait(DecodeContext& c, const ptx::Resolved& r, const ptx::Statement& s, Inst* inst) {
+  inst->fn = wait;
+  inst->ends_slice = 1;
+  const ptx::Operand& d = s.operands[0].kind == ptx::Operand::Kind::Pair ? s.operands[0].elements[0] : s.operands[0];
+  inst->d = c.destination(d, 0);
+  set_address(c, r, s.operands[1], inst);
+  if (r.has("parity")) {
+    inst->b = c.source(s.operands[2], Type::U32);
+    if (c.width(s.operands[2], Type::U32) == 8) inst->sub |= kWideOperand;
+  } else {
+    inst->sub |= kToken;
+    inst->b = c.source(s.operands[2], Type::B64);
+  }
+  if (r.spec->op == ptx::Op::MbarrierTryWait) inst->sub |= kTry;
+  inst->width = pack_sem(r, Sem::Acquire);
+  inst->cost = timing::kMbarrierOp;
+  return {};
+}
+
+std::string decode_pending_count(DecodeContext& c, const ptx::Resolved&, const ptx::Statement& s, Inst* inst) {
+  inst->fn = pending_count;
+  inst->d = c.destination(s.operands[0], 4);
+  inst->a = c.source(s.operands[1], Type::B64);
+  return {};
+}
+
+}  // namespace
+
+Mbarrier& live_barrier(Cta& owner, uint32_t offset, const char* what) {
+  Mbarrier* b = state(owner).find(offset);
+  if (b == nullptr) {
+    throw make_fault("barrier-not-initialized", fmt::format("{} on `{}`, where no mbarrier is initialised", what, barrier_name(owner, offset)),
+                     "mbarrier.init by one thread, made visible by a barrier of the block, comes first.");
+  }
+  return *b;
+}
+
+void complete_tx(Cta& owner, uint32_t offset, int64_t bytes, const Inst* inst, uint64_t op) {
+  Mbarrier& b = live_barrier(owner, offset, "complete_tx");
+  add_tx(owner, b, -bytes, "complete_tx");
+  b.arrived += bytes;
+  b.copies++;
+  machine::touch_shared(owner);
+  notify(MbarrierEvent::Kind::CompleteTx, nullptr, inst, 0, owner, b, b.phase, 0, bytes, Sem::Release, Scope::Cluster, op);
+  check_completion(owner, b, inst, owner.domain->now);
+}
+
+void arrive_async(Cta& owner, uint32_t offset, const Inst* inst) {
+  Mbarrier& b = live_barrier(owner, offset, "an asynchronous arrive");
+  notify(MbarrierEvent::Kind::CopyArrive, nullptr, inst, 0, owner, b, b.phase, 1, 0, Sem::Release, Scope::Cta);
+  arrive_once(owner, b, 1, inst, false, "cp.async.mbarrier.arrive", owner.domain->now);
+}
+
+void register_mbarrier_decoders(machine::DecoderTable& table) {
+  using ptx::Op;
+  table[Op::MbarrierInit] = decode_init;
+  table[Op::MbarrierInval] = decode_inval;
+  table[Op::MbarrierExpectTx] = decode_tx;
+  table[Op::MbarrierCompleteTx] = decode_tx;
+  table[Op::MbarrierArrive] = decode_arrive;
+  table[Op::MbarrierArriveDrop] = decode_arrive;
+  table[Op::MbarrierTestWait] = decode_wait;
+  table[Op::MbarrierTryWait] = decode_wait;
+  table[Op::MbarrierPendingCount] = decode_pending_count;
+}
+
+}  // namespace handoff::async

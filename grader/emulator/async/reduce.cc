@@ -1,0 +1,88 @@
+#include "grader/emulator/async/reduce.h"
+
+#include <array>
+#include <cmath>
+#include <cstring>
+#include <type_traits>
+
+#include "grader/emulator/machine/memory_access.h"
+
+namespace handoff::async {
+namespace {
+
+using ptx::Type;
+
+template <class T>
+T combine(ReduceOp op, T a, T b) {
+  if constexpr (std::is_floating_point_v<T>) {
+    switch (op) {
+      case ReduceOp::Min: return std::fmin(a, b);
+      case ReduceOp::Max: return std::fmax(a, b);
+      default: return a + b;
+    }
+  } else {
+    using U = std::make_unsigned_t<T>;
+    switch (op) {
+      case ReduceOp::Add: return static_cast<T>(static_cast<U>(a) + static_cast<U>(b));
+      case ReduceOp::Min: return b < a ? b : a;
+      case ReduceOp::Max: return b > a ? b : a;
+      case ReduceOp::Inc: return static_cast<U>(a) >= static_cast<U>(b) ? T{0} : static_cast<T>(a + 1);
+      case ReduceOp::Dec: return a == 0 || static_cast<U>(a) > static_cast<U>(b) ? b : static_cast<T>(a - 1);
+      case ReduceOp::And: return static_cast<T>(a & b);
+      case ReduceOp::Or: return static_cast<T>(a | b);
+      case ReduceOp::Xor: return static_cast<T>(a ^ b);
+      case ReduceOp::None: break;
+    }
+    return a;
+  }
+}
+
+template <class T>
+void each(ReduceOp op, std::byte* d, const std::byte* s, uint32_t bytes) {
+  for (uint32_t k = 0; k < bytes; k += sizeof(T)) {
+    T a, b;
+    std::memcpy(&a, d + k, sizeof a);
+    std::memcpy(&b, s + k, sizeof b);
+    a = combine(op, a, b);
+    std::memcpy(d + k, &a, sizeof a);
+  }
+}
+
+template <float (*Widen)(uint16_t), uint16_t (*Narrow)(float)>
+void each_half(ReduceOp op, std::byte* d, const std::byte* s, uint32_t bytes) {
+  for (uint32_t k = 0; k < bytes; k += 2) {
+    uint16_t a, b;
+    std::memcpy(&a, d + k, 2);
+    std::memcpy(&b, s + k, 2);
+    a = Narrow(combine(op, Widen(a), Widen(b)));
+    std::memcpy(d + k, &a, 2);
+  }
+}
+
+}  // namespace
+
+ReduceOp reduce_op_from(const ptx::Resolved& r) {
+  struct Name { const char* text; ReduceOp op; };
+  static constexpr std::array<Name, 8> kNames = {{{"add", ReduceOp::Add}, {"min", ReduceOp::Min}, {"max", ReduceOp::Max}, {"inc", ReduceOp::Inc},
+                                                  {"dec", ReduceOp::Dec}, {"and", ReduceOp::And}, {"or", ReduceOp::Or}, {"xor", ReduceOp::Xor}}};
+  for (const Name& n : kNames) {
+    if (r.has(n.text)) return n.op;
+  }
+  return ReduceOp::None;
+}
+
+void reduce_bytes(ReduceOp op, Type type, std::byte* d, const std::byte* s, uint32_t bytes) {
+  switch (type) {
+    case Type::F16: each_half<machine::half_to_float, machine::float_to_half>(op, d, s, bytes); break;
+    case Type::BF16: each_half<machine::bf16_to_float, machine::float_to_bf16>(op, d, s, bytes); break;
+    case Type::F32: each<float>(op, d, s, bytes); break;
+    case Type::F64: each<double>(op, d, s, bytes); break;
+    case Type::S32: each<int32_t>(op, d, s, bytes); break;
+    case Type::S64: each<int64_t>(op, d, s, bytes); break;
+    case Type::U64:
+    case Type::B64: each<uint64_t>(op, d, s, bytes); break;
+    default: each<uint32_t>(op, d, s, bytes); break;
+  }
+}
+
+}  // namespace handoff::async

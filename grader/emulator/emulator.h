@@ -1,0 +1,55 @@
+// The emulator as one object: memory, a module, launches. The device layer and the drop-in runtime stand on this.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "grader/emulator/machine/warp.h"
+#include "grader/emulator/trace/trace.h"
+
+namespace handoff {
+
+/// All decoders of all layers.
+const machine::DecoderTable& all_decoders();
+
+/// What a launch did.
+struct EmulatedRun {
+  machine::LaunchStatus status = machine::LaunchStatus::Ok;  ///< how it ended
+  std::string config_error;             ///< the launch was refused: one line
+  std::vector<Diagnostic> diagnostics;  ///< in order of cause
+  std::vector<std::string> state;       ///< deadlock report
+  std::string output;                   ///< of printf
+  uint64_t modeled_cycles = 0;          ///< virtual time at the end
+  uint64_t warp_instructions = 0;       ///< executed
+  uint64_t lane_instructions = 0;       ///< executed, a lane
+  trace::Trace trace;                   ///< empty unless asked for
+};
+
+/// How to run.
+struct EmulatorOptions {
+  bool trace = false;           ///< record events
+  bool trace_accesses = false;  ///< and count ordinary loads and stores
+};
+
+/// One emulated device. Not thread-safe; several may live side by side.
+class Emulator {
+ public:
+  /// Device memory.
+  machine::GlobalMemory& memory() { return memory_; }
+  /// Loads PTX text, replacing the module loaded before. Returns an error line, empty on success.
+  std::string load(std::string ptx);
+  /// The loaded module, or nullptr.
+  machine::LoadedModule* module() { return module_.get(); }
+  /// Launches entry `kernel` with its parameters' bytes in order. REQUIRES: a module is loaded.
+  EmulatedRun launch(std::string_view kernel, const machine::LaunchConfig& config, std::span<const std::vector<std::byte>> arguments, const EmulatorOptions& options);
+
+ private:
+  machine::GlobalMemory memory_;  // outlives the module
+  std::unique_ptr<machine::LoadedModule> module_;
+};
+
+}  // namespace handoff

@@ -1,0 +1,461 @@
+// Tested by grader/emulator/emulator_test.cc.
+//
+// Runs a grid. CTAs (clusters, once they exist) become resident domains as the device model has room; each has its own clock
+// and event queue. The domain that is furthest behind in virtual time runs next, for a window; so a CTA that spins on a flag yields to
+// the one that sets it, and a grid that needs more resident CTAs than the chip holds is found out.
+//
+// Inside a domain the warp that is ready earliest runs a slice, and events (completions of asynchronous operations) fire when
+// their time comes. The schedules differ only in when completions may happen and which warp goes first:
+//   nominal   completion at its modelled time, earliest warp first
+//   lazy      completions are held until no fragment can run, then released one at a time in order of issue
+//   eager     completion at issue
+//   reverse   held like lazy, released in the opposite order
+//   random    delays, slices and the choice among ready warps drawn from the seed
+//
+// When no warp can run and nothing is in flight the domain is stuck until global memory changes. When all resident domains are stuck and
+// no other can start, the launch is deadlocked. Instructions without any progress beyond a budget are a stall.
+#include <algorithm>
+#include <map>
+
+#include <fmt/format.h>
+
+#include "grader/emulator/machine/fault.h"
+#include "grader/emulator/machine/interpreter.h"
+#include "grader/emulator/machine/timing.h"
+#include "grader/emulator/machine/warp.h"
+
+namespace handoff::machine {
+namespace {
+
+constexpr uint64_t kWindow = 1 << 20;       // cycles a domain may run ahead before another gets its turn
+constexpr uint64_t kSkew = 64;              // cycles a warp may run ahead of the next one of its domain
+constexpr uint32_t kSliceLimit = 1 << 14;   // instructions of one slice
+
+bool later(const std::unique_ptr<Event>& a, const std::unique_ptr<Event>& b) {
+  return a->time != b->time ? a->time > b->time : a->sequence > b->sequence;
+}
+
+struct Slot { uint64_t free_at; uint32_t sm; };
+
+class Runner {
+ public:
+  explicit Runner(Launch& launch) : l_(launch), total_(launch.config.grid.volume()) {}
+
+  void run() {
+    make_slots();
+    while (true) {
+      Domain* d = choose();
+      if (d == nullptr) {
+        if (l_.resident.empty() && next_cta_ >= total_) return;
+        report_deadlock();
+      }
+      run_domain(*d);
+      if (all_done(*d) && d->events.empty() && d->held.empty()) finish(*d);
+    }
+  }
+
+ private:
+  void make_slots() {
+    const uint64_t threads = l_.config.block.volume();
+    const uint64_t smem = uint64_t{l_.program->dynamic_smem_offset} + l_.config.dynamic_smem;
+    uint64_t per_sm = std::min<uint64_t>(l_.model.max_ctas_per_sm, l_.model.max_threads_per_sm / ((threads + 31) / 32 * 32));
+    per_sm = std::max<uint64_t>(1, std::min(per_sm, l_.model.smem_per_sm / std::max<uint64_t>(smem, 1)));
+    capacity_ = per_sm * l_.model.sms;
+    for (uint64_t k = 0; k < std::min(capacity_, total_); k++) slots_.push_back({0, static_cast<uint32_t>(k % l_.model.sms)});
+    std::reverse(slots_.begin(), slots_.end());  // taken from the back: lowest SM first
+  }
+
+  bool can_start() const { return next_cta_ < total_ && !slots_.empty(); }
+
+  bool runnable(Domain& d) const {
+    if (d.stuck && d.stuck_epoch != l_.global_epoch) d.stuck = false;
+    return !d.stuck;
+  }
+
+  Domain* choose() {
+    const bool random = l_.config.schedule.kind == Schedule::Kind::Random;
+    std::vector<Domain*> ready;
+    for (auto& d : l_.resident) {
+      if (runnable(*d)) ready.push_back(d.get());
+    }
+    if (random) {
+      const uint64_t n = ready.size() + (can_start() && ready.size() < 8 ? 1 : 0);
+      if (n == 0) return nullptr;
+      const uint64_t k = l_.random.below(n);
+      return k < ready.size() ? ready[k] : start();
+    }
+    Domain* best = nullptr;
+    for (Domain* d : ready) {
+      if (best == nullptr || d->now < best->now) best = d;
+    }
+    if (can_start() && (best == nullptr || slots_.back().free_at < best->now)) return start();
+    return best;
+  }
+
+  Domain* start() {
+    auto domain = std::make_unique<Domain>();
+    domain->launch = &l_;
+    domain->sm = slots_.back().sm;
+    domain->now = domain->started = slots_.back().free_at;
+    slots_.pop_back();
+    domain->ctas.push_back(make_cta(*domain, next_cta_++));
+    l_.resident.push_back(std::move(domain));
+    return l_.resident.back().get();
+  }
+
+  std::unique_ptr<Cta> make_cta(Domain& domain, uint64_t linear) {
+    auto cta = std::make_unique<Cta>();
+    const Program& p = *l_.program;
+    cta->domain = &domain;
+    cta->launch = &l_;
+    cta->linear = static_cast<uint32_t>(linear);
+    cta->id[0] = static_cast<uint32_t>(linear % l_.config.grid.x);
+    cta->id[1] = static_cast<uint32_t>(linear / l_.config.grid.x % l_.config.grid.y);
+    cta->id[2] = static_cast<uint32_t>(linear / (uint64_t{l_.config.grid.x} * l_.config.grid.y));
+    cta->smem.assign(size_t{p.dynamic_smem_offset} + l_.config.dynamic_smem, static_cast<std::byte>(kPoison));
+    const uint64_t threads = l_.config.block.volume();
+    cta->live_threads = static_cast<uint32_t>(threads);
+    const auto warps = static_cast<uint32_t>((threads + kWarpSize - 1) / kWarpSize);
+    const size_t stride = (p.register_template.size() + 63) / 64 * 64;
+    cta->register_block.resize(stride * warps + 64);
+    auto base = reinterpret_cast<uintptr_t>(cta->register_block.data());
+    base = (base + 63) / 64 * 64;
+    cta->warps.resize(warps);
+    for (uint32_t i = 0; i < warps; i++) {
+      Warp& w = cta->warps[i];
+      w.cta = cta.get();
+      w.index = i;
+      w.regs = reinterpret_cast<std::byte*>(base + i * stride);
+      std::copy(p.register_template.begin(), p.register_template.end(), w.regs);
+      const uint64_t here = std::min<uint64_t>(kWarpSize, threads - uint64_t{i} * kWarpSize);
+      w.live = here == kWarpSize ? kFullMask : (LaneMask{1} << here) - 1;
+      Fragment f;
+      f.mask = w.live;
+      w.fragments.push_back(std::move(f));
+      w.time = domain.now;
+      w.ready_time = domain.now;
+      fill_specials(*cta, w);
+    }
+    if (l_.async != nullptr && l_.async->make_state != nullptr) cta->async = l_.async->make_state(*cta);
+    if (l_.observer != nullptr) l_.observer->cta_begin(*cta);
+    return cta;
+  }
+
+  void fill_specials(const Cta& cta, Warp& w) const {
+    const LaunchConfig& c = l_.config;
+    for (const Program::Special& s : l_.program->specials) {
+      const auto each = [&](auto f) {
+        for (int lane = 0; lane < kWarpSize; lane++) lanes<uint32_t>(w.regs, s.offset)[lane] = f(static_cast<uint32_t>(lane));
+      };
+      const auto all = [&](uint64_t v) { each([v](uint32_t) { return static_cast<uint32_t>(v); }); };
+      const uint32_t first = w.first_thread();
+      switch (s.which) {
+        case SpecialRegister::TidX: each([&](uint32_t l) { return (first + l) % c.block.x; }); break;
+        case SpecialRegister::TidY: each([&](uint32_t l) { return (first + l) / c.block.x % c.block.y; }); break;
+        case SpecialRegister::TidZ: each([&](uint32_t l) { return (first + l) / (c.block.x * c.block.y); }); break;
+        case SpecialRegister::NtidX: all(c.block.x); break;
+        case SpecialRegister::NtidY: all(c.block.y); break;
+        case SpecialRegister::NtidZ: all(c.block.z); break;
+        case SpecialRegister::CtaidX: all(cta.id[0]); break;
+        case SpecialRegister::CtaidY: all(cta.id[1]); break;
+        case SpecialRegister::CtaidZ: all(cta.id[2]); break;
+        case SpecialRegister::NctaidX: all(c.grid.x); break;
+        case SpecialRegister::NctaidY: all(c.grid.y); break;
+        case SpecialRegister::NctaidZ: all(c.grid.z); break;
+        case SpecialRegister::LaneId: each([](uint32_t l) { return l; }); break;
+        case SpecialRegister::WarpId: all(w.index); break;
+        case SpecialRegister::NwarpId: all(cta.warps.size()); break;
+        case SpecialRegister::SmId: all(cta.domain->sm); break;
+        case SpecialRegister::NsmId: all(l_.model.sms); break;
+        case SpecialRegister::GridId: std::fill_n(lanes<uint64_t>(w.regs, s.offset), kWarpSize, 1); break;
+        case SpecialRegister::LanemaskEq: each([](uint32_t l) { return 1u << l; }); break;
+        case SpecialRegister::LanemaskLe: each([](uint32_t l) { return (2u << l) - 1; }); break;
+        case SpecialRegister::LanemaskLt: each([](uint32_t l) { return (1u << l) - 1; }); break;
+        case SpecialRegister::LanemaskGe: each([](uint32_t l) { return ~((1u << l) - 1); }); break;
+        case SpecialRegister::LanemaskGt: each([](uint32_t l) { return ~((2u << l) - 1); }); break;
+        // Without clusters every CTA is a cluster of its own.
+        case SpecialRegister::ClusteridX: all(cta.id[0]); break;
+        case SpecialRegister::ClusteridY: all(cta.id[1]); break;
+        case SpecialRegister::ClusteridZ: all(cta.id[2]); break;
+        case SpecialRegister::NclusteridX: all(c.grid.x); break;
+        case SpecialRegister::NclusteridY: all(c.grid.y); break;
+        case SpecialRegister::NclusteridZ: all(c.grid.z); break;
+        case SpecialRegister::ClusterCtaidX:
+        case SpecialRegister::ClusterCtaidY:
+        case SpecialRegister::ClusterCtaidZ:
+        case SpecialRegister::ClusterCtarank: all(cta.rank); break;
+        case SpecialRegister::ClusterNctaidX:
+        case SpecialRegister::ClusterNctaidY:
+        case SpecialRegister::ClusterNctaidZ:
+        case SpecialRegister::ClusterNctarank: all(1); break;
+        case SpecialRegister::IsExplicitCluster: *lanes<uint32_t>(w.regs, s.offset) = 0; break;
+        case SpecialRegister::TotalSmemSize: all(cta.smem.size()); break;
+        case SpecialRegister::AggrSmemSize: all(cta.smem.size()); break;
+        case SpecialRegister::DynamicSmemSize: all(c.dynamic_smem); break;
+        case SpecialRegister::ReservedSmemBegin: all(0); break;
+      }
+    }
+  }
+
+  /// Spinning fragments of `w` run again when memory that they may watch has changed.
+  void wake_spinners(Domain& d, Warp& w) const {
+    bool any = false;
+    for (Fragment& f : w.fragments) {
+      if (f.state != Fragment::State::Spinning) continue;
+      if (f.seen_shared_epoch == w.cta->shared_epoch && f.seen_global_epoch == l_.global_epoch) continue;
+      f.state = Fragment::State::Ready;
+      f.wake_time = std::max(d.now, w.time);
+      any = true;
+    }
+    if (any) refresh(w);
+  }
+
+  /// Is there a warp that can run without merely polling a clock?
+  static bool only_polls(const Warp& w) {
+    return std::all_of(w.fragments.begin(), w.fragments.end(), [](const Fragment& f) { return f.state != Fragment::State::Ready; });
+  }
+
+  void fire_next(Domain& d) {
+    std::pop_heap(d.events.begin(), d.events.end(), later);
+    std::unique_ptr<Event> e = std::move(d.events.back());
+    d.events.pop_back();
+    d.now = std::max(d.now, e->time);
+    e->fire(d);
+    l_.progress_mark = l_.warp_instructions;
+  }
+  void release_held(Domain& d) {
+    const bool last_first = l_.config.schedule.kind == Schedule::Kind::Reverse;
+    std::unique_ptr<Event> e = std::move(last_first ? d.held.back() : d.held.front());
+    d.held.erase(last_first ? d.held.end() - 1 : d.held.begin());
+    e->fire(d);
+    l_.progress_mark = l_.warp_instructions;
+  }
+
+  void run_domain(Domain& d) {
+    const bool random = l_.config.schedule.kind == Schedule::Kind::Random;
+    const uint64_t until = d.now + (random ? 200 + l_.random.below(5000) : kWindow);
+    while (d.now < until) {
+      Warp* w = nullptr;
+      uint64_t second = kNever;
+      uint32_t ready = 0;
+      bool works = false;
+      for (auto& cta : d.ctas) {
+        for (Warp& x : cta->warps) {
+          if (x.fragments.empty()) continue;
+          wake_spinners(d, x);
+          if (x.ready_time == kNever) continue;
+          works = works || !only_polls(x);
+          ready++;
+          if (random) {
+            if (l_.random.below(ready) == 0) w = &x;
+          } else if (w == nullptr || x.ready_time < w->ready_time) {
+            second = w == nullptr ? kNever : w->ready_time;
+            w = &x;
+          } else {
+            second = std::min(second, x.ready_time);
+          }
+        }
+      }
+      const uint64_t event_time = d.events.empty() ? kNever : d.events.front()->time;
+      if (!works && event_time == kNever && !d.held.empty()) {
+        release_held(d);
+        continue;
+      }
+      if (w == nullptr && event_time == kNever) {
+        d.stuck = !all_done(d);
+        d.stuck_epoch = l_.global_epoch;
+        return;
+      }
+      if (w == nullptr || event_time <= std::max(w->ready_time, random ? d.now : 0)) {
+        fire_next(d);
+        continue;
+      }
+      w->time = std::max(w->time, w->ready_time);
+      if (random) w->time = std::max(w->time, d.now);
+      d.now = std::max(d.now, w->ready_time);
+      uint64_t slice_end = std::min(event_time, second == kNever ? kNever : second + kSkew);
+      slice_end = std::max(std::min(slice_end, until + 1), w->time + 1);
+      l_.running = w;
+      const uint32_t limit = random ? 1 + static_cast<uint32_t>(l_.random.below(96)) : kSliceLimit;
+      run_slice(*w, slice_end, limit);
+      l_.running = nullptr;
+      if (w->fragments.empty()) {
+        l_.progress_mark = l_.warp_instructions;
+        if (w->cta->live_threads == 0) end_cta(*w->cta);
+      }
+      check_budget(*w);
+    }
+  }
+
+  void check_budget(Warp& w) {
+    const bool total = l_.warp_instructions > l_.config.instruction_budget;
+    if (!total && l_.warp_instructions - l_.progress_mark <= l_.config.progress_budget) return;
+    const Fragment& f = w.fragments.empty() ? Fragment{} : w.fragments[0];
+    Fault fault = make_fault("stalled", fmt::format("{} is still running after {} warp-instructions{}: an endless loop?", describe_lanes(w, f.mask == 0 ? kFullMask : f.mask),
+                                                    l_.warp_instructions, total ? "" : " without any progress"));
+    fault.diagnostic.place = l_.program->place(l_.program->code[f.pc]);
+    fault.hang = true;
+    throw fault;
+  }
+
+  static bool all_done(const Domain& d) {
+    return std::all_of(d.ctas.begin(), d.ctas.end(), [](const auto& c) { return c->done; });
+  }
+
+  /// The last thread has left: what is still in flight into or out of the CTA's shared memory is a fault.
+  void end_cta(Cta& cta) {
+    cta.done = true;
+    if (l_.async != nullptr && l_.async->cta_end != nullptr) l_.async->cta_end(cta);
+    if (l_.observer != nullptr) l_.observer->cta_end(cta);
+  }
+
+  void finish(Domain& d) {
+    l_.modeled_cycles = std::max(l_.modeled_cycles, d.now);
+    slots_.insert(std::upper_bound(slots_.begin(), slots_.end(), d.now, [](uint64_t t, const Slot& s) { return t >= s.free_at; }), {d.now, d.sm});
+    std::erase_if(l_.resident, [&](const auto& p) { return p.get() == &d; });
+    l_.progress_mark = l_.warp_instructions;
+  }
+
+  [[noreturn]] void report_deadlock() {
+    struct Group { SourcePlace place; std::string what; uint32_t threads = 0; };
+    std::vector<Group> groups;
+    for (auto& d : l_.resident) {
+      for (auto& cta : d->ctas) {
+        for (Warp& w : cta->warps) {
+          const bool others_blocked = std::any_of(w.fragments.begin(), w.fragments.end(), [](const Fragment& f) { return f.state != Fragment::State::Parked; });
+          if (!w.fragments.empty() && !others_blocked) report_stuck_collective(w);
+        }
+      }
+    }
+    for (auto& d : l_.resident) {
+      for (auto& cta : d->ctas) {
+        const size_t before = l_.state.size();
+        if (l_.async != nullptr && l_.async->describe_barriers != nullptr && l_.state.size() < 16) l_.async->describe_barriers(*cta, l_.state);
+        if (l_.config.grid.volume() > 1) {
+          for (size_t k = before; k < l_.state.size(); k++) l_.state[k] = fmt::format("CTA {}: {}", cta->linear, l_.state[k]);
+        }
+        for (const Warp& w : cta->warps) {
+          for (const Fragment& f : w.fragments) {
+            const Waiter waiter = waiter_of(w, f);
+            auto same = std::find_if(groups.begin(), groups.end(), [&](const Group& g) { return g.place.line == waiter.place.line && g.what == waiter.what; });
+            if (same == groups.end()) same = groups.insert(groups.end(), {waiter.place, waiter.what, 0});
+            same->threads += static_cast<uint32_t>(__builtin_popcount(f.mask));
+          }
+        }
+      }
+    }
+    std::string first;
+    for (const Group& g : groups) {
+      const std::string line = fmt::format("{} thread{} at {}:{} for {}", g.threads, g.threads == 1 ? "" : "s", g.place.file, g.place.line, g.what);
+      if (first.empty()) first = line;
+      l_.state.push_back("waiting: " + line);
+    }
+    Fault fault = make_fault("deadlock", fmt::format("nothing can run any more; waiting: {}", first));
+    if (next_cta_ < total_) {
+      fault.diagnostic.message += fmt::format("; {} of {} CTAs have not started because the resident ones do not end", total_ - next_cta_, total_);
+    }
+    if (!groups.empty()) fault.diagnostic.place = groups[0].place;
+    for (size_t g = 1; g < groups.size(); g++) fault.diagnostic.related.push_back({groups[g].place, fmt::format("{} threads wait here for {}", groups[g].threads, groups[g].what)});
+    fault.hang = true;
+    throw fault;
+  }
+
+  Launch& l_;
+  uint64_t total_, next_cta_ = 0, capacity_ = 0;
+  std::vector<Slot> slots_;  // sorted, earliest free at the back
+};
+
+}  // namespace
+
+void Domain::add_event(std::unique_ptr<Event> event, uint64_t time) {
+  event->time = time;
+  event->sequence = launch->next_sequence++;
+  events.push_back(std::move(event));
+  std::push_heap(events.begin(), events.end(), later);
+  if (launch->running != nullptr) launch->running->end_slice = true;
+}
+
+void Domain::add_completion(std::unique_ptr<Event> event, uint64_t nominal_time) {
+  event->sequence = launch->next_sequence++;
+  switch (launch->config.schedule.kind) {
+    case Schedule::Kind::Nominal: add_event(std::move(event), nominal_time); break;
+    case Schedule::Kind::Eager: event->fire(*this); break;
+    case Schedule::Kind::Lazy:
+    case Schedule::Kind::Reverse: held.push_back(std::move(event)); break;
+    case Schedule::Kind::Random: {
+      // From at once to several times the nominal delay, short ones as likely as long ones.
+      const uint64_t nominal = nominal_time > now ? nominal_time - now : 1;
+      const uint64_t delay = launch->random.below(4) == 0 ? launch->random.below(32) : launch->random.below(4 * nominal);
+      add_event(std::move(event), now + delay);
+      break;
+    }
+  }
+}
+
+void Launch::report(Diagnostic diagnostic) {
+  for (const Diagnostic& d : diagnostics) {
+    if (d.id == diagnostic.id && d.place.line == diagnostic.place.line && d.place.file == diagnostic.place.file) return;
+  }
+  diagnostics.push_back(std::move(diagnostic));
+}
+
+void Launch::report(const Inst& inst, std::string id, std::string message, std::string hint, Severity severity) {
+  Diagnostic d;
+  d.id = std::move(id);
+  d.message = std::move(message);
+  d.hint = std::move(hint);
+  d.severity = severity;
+  d.place = program->place(inst);
+  report(std::move(d));
+}
+
+uint32_t Launch::push_stack(uint32_t parent, uint32_t return_pc) {
+  for (uint32_t k = 1; k < stacks.size(); k++) {
+    if (stacks[k].parent == parent && stacks[k].return_pc == return_pc) return k;
+  }
+  stacks.push_back({parent, return_pc, stacks[parent].depth + 1});
+  return static_cast<uint32_t>(stacks.size() - 1);
+}
+
+std::string check_config(const Program& program, const LaunchConfig& config, const DeviceModel& model) {
+  const auto positive = [](const Dim& d) { return d.x > 0 && d.y > 0 && d.z > 0; };
+  if (!positive(config.grid) || !positive(config.block) || !positive(config.cluster)) return "grid, block and cluster sizes must be positive";
+  if (config.block.volume() > 1024) return fmt::format("a block of {} threads; the limit is 1024", config.block.volume());
+  if (config.block.x > 1024 || config.block.y > 1024 || config.block.z > 64) return fmt::format("block size {}×{}×{}; the limits are 1024×1024×64", config.block.x, config.block.y, config.block.z);
+  if (config.grid.y > 65535 || config.grid.z > 65535 || config.grid.x > 0x7fffffffu) return "the grid is too large: x ≤ 2³¹−1, y and z ≤ 65535";
+  const uint64_t smem = uint64_t{program.dynamic_smem_offset} - kSharedBase + config.dynamic_smem;
+  if (smem > model.smem_per_cta) {
+    return fmt::format("{} needs {} bytes of shared memory ({} static, {} dynamic); a block can have {}", program.name, smem, program.static_smem, config.dynamic_smem, model.smem_per_cta);
+  }
+  if (program.static_smem > 48 * 1024) return fmt::format("{} has {} bytes of static shared memory; the limit is 49152, more must be dynamic", program.name, program.static_smem);
+  if (config.cluster.volume() > 1) return "clusters of more than one block are not emulated yet";
+  const ptx::Function& f = *program.functions[0];
+  const uint64_t max_threads = uint64_t{std::max(1u, f.maxntid[0])} * std::max(1u, f.maxntid[1]) * std::max(1u, f.maxntid[2]);
+  if (f.maxntid[0] != 0 && config.block.volume() > max_threads) return fmt::format("a block of {} threads, but {} declares at most {}", config.block.volume(), program.name, max_threads);
+  return {};
+}
+
+LaunchStatus run(Launch& launch) {
+  launch.random.state = launch.config.schedule.seed * 0x2545f4914f6cdd1dull + 1;
+  launch.observe_accesses = launch.observer != nullptr && launch.observer->wants_accesses();
+  if (launch.observer != nullptr) launch.observer->launch_begin(launch);
+  LaunchStatus status = LaunchStatus::Ok;
+  Runner runner(launch);
+  try {
+    runner.run();
+  } catch (Fault& fault) {
+    status = fault.hang ? LaunchStatus::Hang : LaunchStatus::Fault;
+    if (fault.diagnostic.place.line == 0 && launch.running != nullptr && !launch.running->fragments.empty()) {
+      const Warp& w = *launch.running;
+      const uint32_t pc = w.fragments[std::min<size_t>(w.current, w.fragments.size() - 1)].pc;
+      fault.diagnostic.place = launch.program->place(launch.program->code[pc]);
+    }
+    launch.report(std::move(fault.diagnostic));
+    for (const auto& d : launch.resident) launch.modeled_cycles = std::max(launch.modeled_cycles, d->now);
+  }
+  if (launch.observer != nullptr) launch.observer->launch_end(launch);
+  launch.resident.clear();
+  return status;
+}
+
+}  // namespace handoff::machine

@@ -1,0 +1,75 @@
+// The address spaces of the emulated device.
+//
+// Generic addresses are 64 bits wide. Global memory (allocations, module variables, constant banks and the kernel's
+// parameter block alike) lies in one arena, so a global address is its own generic address and param and const addresses are
+// readable through generic pointers. Shared and local memory are windows: base + 32-bit offset. The shared window is 4 GiB
+// aligned, so the low 32 bits of a generic shared address are its shared::cta address; bits 24..31 of that offset name a CTA of the
+// cluster (rank + 1) as `mapa` makes them, 0 the executing CTA.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace handoff::machine {
+
+inline constexpr uint64_t kGlobalBase = 0x0000'7f00'0000'0000ull;  ///< first address of the arena
+inline constexpr uint64_t kSharedWindow = 0x0000'7100'0000'0000ull;
+inline constexpr uint64_t kLocalWindow = 0x0000'7200'0000'0000ull;
+inline constexpr uint64_t kWindowSize = 0x1'0000'0000ull;
+/// Shared memory below this offset belongs to the system, as on the chip: offset 0 is never a variable.
+inline constexpr uint32_t kSharedBase = 1024;
+/// Bytes of shared memory that a CTA may use (B200: 227 KiB).
+inline constexpr uint32_t kSharedMax = 227 * 1024;
+/// Memory that nobody wrote reads as this byte: NaN in every floating point type, −1 in every signed integer type.
+inline constexpr uint8_t kPoison = 0xff;
+
+inline bool in_shared_window(uint64_t a) { return a - kSharedWindow < kWindowSize; }
+inline bool in_local_window(uint64_t a) { return a - kLocalWindow < kWindowSize; }
+
+/// One live piece of global memory.
+struct Allocation {
+  uint64_t base = 0;   ///< device address
+  uint64_t size = 0;   ///< bytes
+  std::byte* host = nullptr;
+  std::string name;    ///< for messages: "in", "module variable kConfig"; may be empty
+  bool writable = true;
+};
+
+/// The arena. Not thread-safe.
+class GlobalMemory {
+ public:
+  GlobalMemory();
+  ~GlobalMemory();
+  GlobalMemory(const GlobalMemory&) = delete;
+  GlobalMemory& operator=(const GlobalMemory&) = delete;
+
+  /// `size` bytes (0 is made 1), 512-byte aligned, poisoned, with unmapped guard space behind. Returns nullptr if the arena is full.
+  const Allocation* allocate(uint64_t size, std::string name, bool writable = true);
+  /// Frees the allocation that starts at `base`; false if there is none.
+  bool free(uint64_t base);
+  void free_all();
+  void rename(uint64_t base, std::string name);
+
+  /// The allocation that holds all of [address, address + bytes), or nullptr.
+  const Allocation* find(uint64_t address, uint64_t bytes) const {
+    const Allocation* a = last_;
+    if (a != nullptr && address - a->base < a->size && bytes <= a->size - (address - a->base)) return a;
+    return find_slow(address, bytes);
+  }
+  /// "global address 0x7f0000001000 is 4 bytes past the end of `in` (1024 bytes)" for messages about a bad address.
+  std::string describe(uint64_t address) const;
+  uint64_t bytes_in_use() const { return in_use_; }
+
+ private:
+  const Allocation* find_slow(uint64_t address, uint64_t bytes) const;
+  std::map<uint64_t, Allocation> allocations_;  // by base
+  std::multimap<uint64_t, uint64_t> holes_;     // padded size → base, for reuse
+  mutable const Allocation* last_ = nullptr;
+  std::byte* arena_ = nullptr;
+  uint64_t arena_size_ = 0, next_ = 0, in_use_ = 0;
+};
+
+}  // namespace handoff::machine

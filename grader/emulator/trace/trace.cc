@@ -1,0 +1,114 @@
+#include "grader/emulator/trace/trace.h"
+
+#include <algorithm>
+
+#include "grader/emulator/async/async_state.h"
+#include "grader/emulator/machine/warp.h"
+
+namespace handoff::trace {
+
+using machine::AsyncOpInfo;
+using machine::MbarrierEvent;
+
+void Recorder::launch_begin(const machine::Launch& launch) { launch_ = &launch; }
+
+void Recorder::launch_end(const machine::Launch& launch) {
+  trace_.totals.warp_instructions = launch.warp_instructions;
+  trace_.totals.lane_instructions = launch.lane_instructions;
+  launch_ = nullptr;
+}
+
+Event& Recorder::add(Event::Kind kind, const machine::Inst* inst, machine::Warp* warp, machine::Cta* cta, uint64_t cycle) {
+  if (trace_.events.size() >= kMaxEvents) {
+    trace_.truncated = true;
+    return overflow_ = Event{};
+  }
+  Event& e = trace_.events.emplace_back();
+  e.kind = kind;
+  e.cycle = cycle;
+  if (cta != nullptr) e.cta = cta->linear;
+  if (warp != nullptr) {
+    e.warp = static_cast<int32_t>(warp->index);
+    e.cta = warp->cta->linear;
+  }
+  if (inst != nullptr) e.line = launch_->program->place(*inst).line;
+  return e;
+}
+
+void Recorder::access(const machine::Access& a) {
+  using Kind = machine::Access::Kind;
+  const auto threads = static_cast<uint64_t>(__builtin_popcount(a.mask));
+  const uint64_t bytes = a.bytes * threads;
+  const bool atomic = a.kind == Kind::Atomic || a.kind == Kind::Reduction;
+  Totals& t = trace_.totals;
+  if (a.region == machine::Region::Global) {
+    if (atomic) t.global_atomics += threads;
+    else if (a.kind == Kind::Read) t.global_load_bytes += bytes;
+    else t.global_store_bytes += bytes;
+  } else if (a.region == machine::Region::Shared) {
+    if (atomic) t.shared_atomics += threads;
+    else if (a.kind == Kind::Read) t.shared_load_bytes += bytes;
+    else t.shared_store_bytes += bytes;
+  }
+}
+
+void Recorder::barrier(const machine::BarrierEvent& b) {
+  if (b.kind != machine::BarrierEvent::Kind::Complete) return;
+  trace_.totals.block_barriers++;
+  Event& e = add(Event::Kind::BlockBarrier, nullptr, nullptr, b.warp->cta, b.warp->cta->domain->now);
+  e.object = std::to_string(b.id);
+  e.phase = b.generation;
+}
+
+void Recorder::mbarrier(const MbarrierEvent& m) {
+  using Kind = MbarrierEvent::Kind;
+  const auto threads = static_cast<uint64_t>(__builtin_popcount(m.mask));
+  Totals& t = trace_.totals;
+  Event::Kind kind = Event::Kind::Arrive;
+  switch (m.kind) {
+    case Kind::Init: kind = Event::Kind::Init; break;
+    case Kind::Inval: kind = Event::Kind::Inval; break;
+    case Kind::ExpectTx: kind = Event::Kind::Expect; t.expected_bytes += static_cast<uint64_t>(m.bytes); break;
+    case Kind::CompleteTx: kind = Event::Kind::Complete; t.completed_bytes += static_cast<uint64_t>(m.bytes); break;
+    case Kind::ArriveExpectTx: t.expected_bytes += static_cast<uint64_t>(m.bytes); [[fallthrough]];
+    case Kind::Arrive:
+    case Kind::ArriveDrop: t.arrivals += threads; break;
+    case Kind::CopyArrive: break;
+    case Kind::PhaseComplete: kind = Event::Kind::PhaseComplete; t.phases++; break;
+    case Kind::TestTrue: kind = Event::Kind::WaitTrue; t.waits_true += threads; break;
+    case Kind::TestFalse: kind = Event::Kind::WaitFalse; t.waits_false += threads; break;
+  }
+  Event& e = add(kind, m.inst, m.warp, m.owner, m.warp != nullptr ? m.warp->time : m.owner->domain->now);
+  e.mask = m.mask;
+  e.object = async::barrier_name(*m.owner, m.offset);
+  e.phase = m.phase;
+  e.bytes = m.bytes;
+  e.pending = m.pending;
+  e.tx = m.tx;
+  e.op = m.op;
+}
+
+void Recorder::async_op(const AsyncOpInfo& o, AsyncOpInfo::Milestone milestone) {
+  using Milestone = AsyncOpInfo::Milestone;
+  Totals& t = trace_.totals;
+  const bool cp_async = o.kind == AsyncOpInfo::Kind::CpAsync;
+  if (milestone == Milestone::Issued && !cp_async) t.bulk_copies++;
+  if (milestone == Milestone::Written) {
+    (cp_async ? t.cp_async_bytes : o.destination_owner != nullptr ? t.bulk_bytes_to_shared : t.bulk_bytes_to_global) += o.bytes;
+  }
+  static constexpr Event::Kind kKinds[] = {Event::Kind::CopyIssued, Event::Kind::CopyRead, Event::Kind::CopyWritten, Event::Kind::CopySignalled};
+  Event& e = add(kKinds[static_cast<size_t>(milestone)], o.inst, milestone == Milestone::Issued ? o.warp : nullptr, o.warp->cta,
+                 milestone == Milestone::Issued ? o.warp->time : o.warp->cta->domain->now);
+  e.mask = 1u << o.lane;
+  e.bytes = o.bytes;
+  e.op = o.id;
+  if (o.destination_owner != nullptr) e.object = launch_->program->describe_shared(static_cast<uint32_t>(o.destination));
+}
+
+void Recorder::group(const machine::GroupEvent& g) {
+  const bool commit = g.kind == machine::GroupEvent::Kind::BulkCommit || g.kind == machine::GroupEvent::Kind::CpAsyncCommit;
+  Event& e = add(commit ? Event::Kind::Commit : Event::Kind::GroupWait, g.inst, g.warp, g.warp->cta, g.warp->time);
+  e.mask = g.mask;
+}
+
+}  // namespace handoff::trace

@@ -1,0 +1,87 @@
+// What a run did, recorded: events in order and totals. Harnesses state the mechanism they ask for over this.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "grader/emulator/machine/observer.h"
+
+namespace handoff::trace {
+
+/// One recorded event of the asynchronous protocol.
+struct Event {
+  /// What happened. Wait events are recorded for waits that answered.
+  enum class Kind : uint8_t { CopyIssued, CopyRead, CopyWritten, CopySignalled, Init, Inval, Expect, Complete, Arrive, PhaseComplete, WaitTrue, WaitFalse, BlockBarrier, Commit, GroupWait };
+  Kind kind;              ///< what happened
+  uint64_t cycle = 0;     ///< virtual time
+  uint32_t cta = 0;       ///< linear index in the grid
+  int32_t warp = -1;      ///< −1: the hardware
+  uint32_t mask = 0;      ///< lanes
+  uint32_t line = 0;      ///< in the learner's file, 0 unknown
+  std::string object;     ///< barrier or destination: "full", "tile+2048"
+  uint64_t phase = 0;     ///< of the barrier
+  int64_t bytes = 0;      ///< of the copy, or announced
+  uint32_t pending = 0;   ///< arrivals missing afterwards
+  int64_t tx = 0;         ///< tx-count afterwards
+  uint64_t op = 0;        ///< id of the asynchronous operation
+};
+
+/// Totals of a run.
+struct Totals {
+  uint64_t bulk_copies = 0;           ///< bulk loads and stores issued
+  uint64_t bulk_bytes_to_shared = 0;  ///< bytes that bulk copies wrote to shared memory
+  uint64_t bulk_bytes_to_global = 0;  ///< bytes that bulk copies wrote to global memory
+  uint64_t cp_async_bytes = 0;        ///< bytes that non-bulk cp.async wrote
+  uint64_t arrivals = 0;              ///< arrivals of threads on mbarriers (arrive.expect_tx included)
+  uint64_t expected_bytes = 0;        ///< announced by expect_tx
+  uint64_t completed_bytes = 0;       ///< counted by complete_tx
+  uint64_t waits_true = 0;            ///< threads whose wait answered true
+  uint64_t waits_false = 0;           ///< threads whose wait answered false
+  uint64_t phases = 0;                ///< phases completed
+  uint64_t block_barriers = 0;        ///< completions of bar/barrier
+  uint64_t global_load_bytes = 0;     ///< read from global memory by ordinary loads
+  uint64_t global_store_bytes = 0;    ///< written to global memory by ordinary stores
+  uint64_t global_atomics = 0;        ///< threads' atomics on global memory
+  uint64_t shared_atomics = 0;        ///< threads' atomics on shared memory
+  uint64_t shared_load_bytes = 0;     ///< read from shared memory by ordinary loads
+  uint64_t shared_store_bytes = 0;    ///< written to shared memory by ordinary stores
+  uint64_t warp_instructions = 0;     ///< executed
+  uint64_t lane_instructions = 0;     ///< executed, a lane
+};
+
+/// A recorded run.
+struct Trace {
+  Totals totals;              ///< of the whole grid
+  std::vector<Event> events;  ///< in order; the first kMaxEvents only
+  bool truncated = false;     ///< events were left out
+};
+
+/// Events kept of one run.
+inline constexpr size_t kMaxEvents = 100'000;
+
+/// Fills a Trace while a launch runs.
+class Recorder : public machine::Observer {
+ public:
+  /// `with_accesses`: count ordinary loads and stores too, which makes the run slower.
+  explicit Recorder(bool with_accesses) : with_accesses_(with_accesses) {}
+  void launch_begin(const machine::Launch& launch) override;
+  void launch_end(const machine::Launch& launch) override;
+  void access(const machine::Access& access) override;
+  void barrier(const machine::BarrierEvent& event) override;
+  void mbarrier(const machine::MbarrierEvent& event) override;
+  void async_op(const machine::AsyncOpInfo& info, machine::AsyncOpInfo::Milestone milestone) override;
+  void group(const machine::GroupEvent& event) override;
+  bool wants_accesses() const override { return with_accesses_; }
+  /// The finished record.
+  Trace take() { return std::move(trace_); }
+
+ private:
+  Event& add(Event::Kind kind, const machine::Inst* inst, machine::Warp* warp, machine::Cta* cta, uint64_t cycle);
+  bool with_accesses_;
+  const machine::Launch* launch_ = nullptr;
+  Trace trace_;
+  Event overflow_;
+};
+
+}  // namespace handoff::trace

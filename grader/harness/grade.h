@@ -1,0 +1,27 @@
+// Grades one compiled submission: the entry point of the harness.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+
+#include "grader/harness/catalog.h"
+#include "grader/harness/toolchain.h"
+#include "grader/harness/verdict.h"
+
+namespace handoff::harness {
+
+/// What to run.
+struct GradeOptions {
+  std::string device = "auto";  ///< auto | emulator | cuda
+  std::string schedule = "all";
+  std::optional<uint64_t> seed;
+  bool verbose = false;
+};
+
+/// Grades one compiled submission in this process (GoogleTest inside).
+Verdict grade(const ExerciseInfo& exercise, const std::filesystem::path& submission_file, const CompileResult& compiled,
+              const GradeOptions& options);
+
+}  // namespace handoff::harness

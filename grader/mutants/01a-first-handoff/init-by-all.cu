@@ -1,0 +1,34 @@
+// Wrong: every thread of the block initialises the barrier.
+// An mbarrier may be initialised once; a second init of a live one is undefined.
+// expect: barrier-overwritten @ 17
+// needs: checker
+#include "course.cuh"
+
+constexpr int kTile = 256;
+
+extern "C" __global__ void first_handoff(const float* in, float* out, int n) {
+  __shared__ float tile[kTile];
+  __shared__ uint64_t full;
+
+  const int base = blockIdx.x * kTile;
+  const int rank = threadIdx.x;
+  const int producers = blockDim.x / 2;
+
+  ptx::mbarrier_init(&full, producers);
+  ptx::fence_mbarrier_init(ptx::sem_release, ptx::scope_cluster);
+  __syncthreads();
+
+  if (rank < producers) {
+    for (int j = rank; j < kTile; j += producers) {
+      const float x = base + j < n ? in[base + j] : 0.0f;
+      tile[j] = 3.0f * x + 1.0f;
+    }
+    ptx::mbarrier_arrive(&full);
+  } else {
+    while (!ptx::mbarrier_try_wait_parity(&full, 0)) {
+    }
+    for (int j = rank - producers; j < kTile; j += producers) {
+      if (base + j < n) out[base + j] = tile[kTile - 1 - j];
+    }
+  }
+}

@@ -1,0 +1,32 @@
+// Wrong: nobody initialises the barrier. The block barrier before the consumers does not make up for it:
+// the arrivals act on raw shared memory.
+// expect: barrier-not-initialized @ 22
+// needs: core
+#include "course.cuh"
+
+constexpr int kTile = 256;
+
+extern "C" __global__ void first_handoff(const float* in, float* out, int n) {
+  __shared__ float tile[kTile];
+  __shared__ uint64_t full;
+
+  const int base = blockIdx.x * kTile;
+  const int rank = threadIdx.x;
+  const int producers = blockDim.x / 2;
+
+  if (rank < producers) {
+    for (int j = rank; j < kTile; j += producers) {
+      const float x = base + j < n ? in[base + j] : 0.0f;
+      tile[j] = 3.0f * x + 1.0f;
+    }
+    ptx::mbarrier_arrive(&full);
+  }
+  __syncthreads();
+  if (rank >= producers) {
+    while (!ptx::mbarrier_try_wait_parity(&full, 0)) {
+    }
+    for (int j = rank - producers; j < kTile; j += producers) {
+      if (base + j < n) out[base + j] = tile[kTile - 1 - j];
+    }
+  }
+}
