@@ -15,13 +15,16 @@ enum ExitStatus : int {
 
 /// What `check` was asked, as typed: run_check judges the values.
 struct CheckArguments {
-  std::string id;
-  bool all = false, solution = false, verbose = false;
-  std::string submission;  ///< empty: the exercise's own kernel.cu
-  std::string device = "auto", schedule = "all";
-  std::string seed;            ///< empty: none
-  std::string json;            ///< empty: none; "-": standard output
-  std::string timeout = "60";  ///< seconds an exercise
+  std::string id;                ///< the exercise; empty with `all`
+  bool all = false;              ///< every exercise, a line each
+  bool solution = false;         ///< the reference solution instead of the learner's file
+  bool verbose = false;          ///< nothing is left out of the screen
+  std::string submission;        ///< empty: the exercise's own kernel.cu
+  std::string device = "auto";   ///< auto, emulator or cuda
+  std::string schedule = "all";  ///< all, or the name of one
+  std::string seed;              ///< empty: none
+  std::string json;              ///< empty: none; "-": standard output
+  std::string timeout = "60";    ///< seconds an exercise
 };
 
 int run_list();

@@ -11,7 +11,8 @@ namespace handoff::cli {
 
 /// The last graded check of one's own file.
 struct Progress {
-  int score = 0, max_score = 0;
+  int score = 0;      ///< points
+  int max_score = 0;  ///< points there were to get
 };
 
 /// Empty where neither variable is set.

@@ -15,11 +15,11 @@ namespace handoff::cli {
 
 /// One submission and how to grade it.
 struct SubmissionJob {
-  harness::ExerciseInfo exercise;
-  std::filesystem::path file;
+  harness::ExerciseInfo exercise;  ///< what is graded
+  std::filesystem::path file;      ///< CUDA C++ source
   std::filesystem::path kept_ptx;  ///< used where there is no nvcc; empty: none
-  harness::GradeOptions options;
-  double timeout_s = 60;  ///< for grading, compilation excluded
+  harness::GradeOptions options;   ///< devices and schedules
+  double timeout_s = 60;           ///< for grading, compilation excluded
 };
 
 /// Why `file` cannot be a submission (missing, a folder, unreadable, empty, binary, too large): one line, or empty.
@@ -46,6 +46,7 @@ std::filesystem::path include_folder();
 /// Shows what is being done while it lasts, on a terminal only; erased at the end of its life.
 class Activity {
  public:
+  /// Shows `text`, one short line.
   explicit Activity(const std::string& text);
   ~Activity();
   Activity(const Activity&) = delete;

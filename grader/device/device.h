@@ -57,7 +57,13 @@ class Argument {
   /// A device address, 8 bytes.
   static Argument pointer(DevicePtr p) { return value(p); }
   /// What is copied into the parameter; its size is the parameter's.
-  std::span<const std::byte> bytes() const { return bytes_; }
+  /// The given bytes as they are.
+  static Argument bytes_of(std::span<const std::byte> bytes) {
+    Argument a;
+    a.bytes_.assign(bytes.begin(), bytes.end());
+    return a;
+  }
+  std::span<const std::byte> bytes() const { return bytes_; }  ///< what is passed
 
  private:
   std::vector<std::byte> bytes_;
@@ -121,6 +127,8 @@ class Device {
   virtual Error allocate(size_t bytes, DevicePtr* out) = 0;
   /// Ends an allocation. Error: `p` is not the start of one.
   virtual Error free(DevicePtr p) = 0;
+  /// Names an allocation for messages about bad addresses; a GPU ignores it.
+  virtual void name_allocation(DevicePtr, std::string_view) {}
   /// Copies host bytes to device memory. Error: not wholly inside one allocation.
   virtual Error write(DevicePtr dst, std::span<const std::byte> bytes) = 0;
   /// Copies out.size() bytes of device memory to the host. Error: not wholly inside one allocation.

@@ -53,7 +53,7 @@ class Reader {
 
   template <size_t N>
   std::string one_of(std::string_view key, const std::array<std::string_view, N>& allowed) {
-    const std::string value = text(key);
+    std::string value = text(key);
     if (value.empty() || std::find(allowed.begin(), allowed.end(), value) != allowed.end()) return value;
     std::string names;
     for (size_t i = 0; i < N; ++i) names += (i == 0 ? "" : i + 1 == N ? " or " : ", ") + std::string(allowed[i]);

@@ -12,6 +12,7 @@ namespace handoff::harness {
 /// stream. Good enough to name a cache entry; no defence against someone who wants a collision in their own cache.
 class Fingerprint {
  public:
+  /// Appends one part.
   void add(std::string_view part);
   /// 32 hexadecimal digits.
   std::string hex() const;

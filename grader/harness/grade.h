@@ -14,10 +14,10 @@ namespace handoff::harness {
 
 /// What to run.
 struct GradeOptions {
-  std::string device = "auto";  ///< auto | emulator | cuda
-  std::string schedule = "all";
-  std::optional<uint64_t> seed;
-  bool verbose = false;
+  std::string device = "auto";   ///< auto | emulator | cuda
+  std::string schedule = "all";  ///< all, or the name of one schedule
+  std::optional<uint64_t> seed;  ///< of the random schedule; none: the harness's own seeds
+  bool verbose = false;          ///< nothing is shortened
 };
 
 /// Grades one compiled submission in this process (GoogleTest inside).

@@ -53,6 +53,8 @@ class ForwardSignals {
       struct sigaction action = {};
       action.sa_handler = pass_on;
       sigaction(kForwarded[i], &action, &before_[i]);
+      // What the user chose to ignore (nohup) stays ignored.
+      if (before_[i].sa_handler == SIG_IGN) sigaction(kForwarded[i], &before_[i], nullptr);
     }
   }
   ~ForwardSignals() {
@@ -111,7 +113,6 @@ bool drain(int fd, size_t limit, std::string* text) {
 void become_child(const ProcessOptions& options) {
   setpgid(0, 0);
   prctl(PR_SET_PDEATHSIG, SIGKILL);
-  for (int s : kForwarded) signal(s, SIG_DFL);
   if (options.max_data_bytes > 0) {
     const rlimit limit = {options.max_data_bytes, options.max_data_bytes};
     setrlimit(RLIMIT_DATA, &limit);

@@ -29,6 +29,7 @@ struct ProcessResult {
   std::string output;      ///< standard output; for run_function, what the function returned
   std::string errors;      ///< standard error; for run_function, both streams
   double seconds = 0;      ///< wall time
+  /// It ran to its end with status 0.
   bool ok() const { return error.empty() && !timed_out && signal == 0 && exit_code == 0; }
 };
 

@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <chrono>
@@ -81,9 +82,33 @@ TEST(RunProcess, DoesNotWaitForWhatTheChildLeftBehind) {
   EXPECT_TRUE(ends_within(std::atoi(run.output.c_str()), 5000));
 }
 
+TEST(RunProcess, ATerminationReachesTheWholeGroup) {
+  std::string name = ::testing::TempDir() + "handoff-process-XXXXXX";
+  const int fd = mkstemp(name.data());
+  ASSERT_GE(fd, 0);
+  close(fd);
+  const pid_t caller = fork();
+  if (caller == 0) {
+    run_process({"sh", "-c", "sleep 60 & echo $! > " + name + "; wait"});
+    _exit(0);
+  }
+  pid_t sleeper = 0;
+  for (int i = 0; i < 1000 && sleeper == 0; ++i) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    std::ifstream(name) >> sleeper;
+  }
+  ASSERT_GT(sleeper, 0);
+  kill(caller, SIGTERM);
+  int status = 0;
+  ASSERT_EQ(waitpid(caller, &status, 0), caller);
+  EXPECT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGTERM);
+  EXPECT_TRUE(ends_within(sleeper, 5000)) << sleeper << " still runs";
+  unlink(name.c_str());
+}
+
 TEST(RunFunction, BringsBackTheString) {
   const std::string large(300000, 'x');
-  const ProcessResult run = run_function([&] { return large; });
+  const ProcessResult run = run_function([&] { return std::string(large); });
   EXPECT_TRUE(run.ok());
   EXPECT_EQ(run.output, large);
 }

@@ -12,7 +12,7 @@ namespace handoff::report {
 
 /// What render needs to know beyond the verdict.
 struct RenderOptions {
-  bool color = false;
+  bool color = false;      ///< escape sequences of ECMA-48
   size_t width = 100;      ///< columns; text is wrapped, source lines are cut
   bool verbose = false;    ///< every diagnostic and every line of output, however many screens that takes
   bool colleague = false;  ///< not the learner's own file (--solution, --submission): no hints are offered

@@ -49,6 +49,7 @@ void check_barrier(Cta& cta, uint32_t id, uint64_t when) {
   if (!b.in_use) return;
   const bool complete = b.expected == 0 ? everybody_arrived(cta, b) : arrived_threads(b) >= b.expected;
   if (!complete) return;
+  cta.domain->now = std::max(cta.domain->now, when);
   if (cta.launch->observer != nullptr) {
     cta.launch->observer->barrier({BarrierEvent::Kind::Complete, cta.warps.data(), nullptr, 0, id, b.generation});
   }

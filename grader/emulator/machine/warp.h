@@ -12,6 +12,7 @@
 #include "grader/emulator/machine/memory.h"
 #include "grader/emulator/machine/observer.h"
 #include "grader/emulator/machine/program.h"
+#include "grader/emulator/machine/random.h"
 #include "grader/emulator/machine/schedule.h"
 
 namespace handoff::machine {
@@ -184,18 +185,6 @@ struct LaunchConfig {
   Schedule schedule;
   uint64_t instruction_budget = 4'000'000'000ull;  ///< warp-instructions of the whole launch
   uint64_t progress_budget = 100'000'000ull;        ///< warp-instructions of one domain without any side effect
-};
-
-/// A small, fast, seedable generator (splitmix64).
-struct Random {
-  uint64_t state = 0;
-  uint64_t next() {
-    uint64_t z = (state += 0x9e3779b97f4a7c15ull);
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ull;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111ebull;
-    return z ^ (z >> 31);
-  }
-  uint64_t below(uint64_t n) { return n == 0 ? 0 : next() % n; }
 };
 
 struct Launch {

@@ -1,0 +1,216 @@
+// Tested by grade_test.cc and by every exercise's tests.
+//
+// Grading is a GoogleTest run inside this process: the tests of the exercise, once for each device, with a listener that collects
+// outcomes in place of the usual printer. Points come from exercise.toml by test name. Where a GPU takes part beside the emulator, a test that
+// fails on either device gets no points.
+#include "grader/harness/grade.h"
+
+#include <algorithm>
+#include <chrono>
+#include <regex>
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include "grader/harness/session.h"
+
+namespace handoff::harness {
+namespace {
+
+/// The explanation inside GoogleTest's message: what a matcher said, or the text after "Failed".
+std::string first_line_of(const std::string& message) {
+  static const std::regex kActual(R"(Actual: ([^\n]*))");
+  std::smatch m;
+  std::string text;
+  if (std::regex_search(message, m, kActual)) {
+    // "nominal, n = 1 (of type handoff::harness::KernelRun), 3 of 5 elements wrong": the type says nothing to a learner.
+    static const std::regex kType(R"( \(of type [^)]*\))");
+    text = std::regex_replace(m[1].str(), kType, "");
+    // gmock puts a comma between the value and the explanation: a colon reads better.
+    return text;
+  }
+  text = message.starts_with("Failed\n") ? message.substr(7) : message.starts_with("Skipped\n") ? message.substr(8) : message;
+  return text.substr(0, text.find('\n'));
+}
+
+class Collector : public ::testing::EmptyTestEventListener {
+ public:
+  struct Outcome { std::string device, name, message; bool failed = false, skipped = false; };
+  std::vector<Outcome> outcomes;
+
+ private:
+  void OnTestStart(const ::testing::TestInfo& info) override {
+    const std::string suite = info.test_suite_name();
+    outcomes.push_back({suite.substr(suite.find('/') + 1), info.name(), {}, false, false});
+  }
+  void OnTestPartResult(const ::testing::TestPartResult& result) override {
+    if (outcomes.empty()) return;
+    Outcome& o = outcomes.back();
+    if (result.failed() || result.skipped()) {
+      if (o.message.empty() || (result.failed() && !o.failed)) o.message = first_line_of(result.message());
+      o.failed = o.failed || result.failed();
+      o.skipped = o.skipped || result.skipped();
+    }
+  }
+};
+
+/// Runs the tests whose suite is one of the session's devices.
+std::vector<Collector::Outcome> run_tests(const Session& session) {
+  static bool initialised = false;
+  if (!initialised) {
+    int argc = 1;
+    char name[] = "handoff";
+    char* argv[] = {name, nullptr};
+    ::testing::InitGoogleTest(&argc, argv);
+    initialised = true;
+  }
+  std::string filter;
+  for (const auto& [kind, device] : session.devices) filter += (filter.empty() ? "" : ":") + session.exercise->id + "/" + kind + ".*";
+  ::testing::GTEST_FLAG(filter) = filter;
+  ::testing::GTEST_FLAG(catch_exceptions) = true;
+  auto& listeners = ::testing::UnitTest::GetInstance()->listeners();
+  std::unique_ptr<::testing::TestEventListener> printer(listeners.Release(listeners.default_result_printer()));
+  auto* collector = new Collector;
+  listeners.Append(collector);
+  (void)RUN_ALL_TESTS();
+  std::unique_ptr<::testing::TestEventListener> owned(listeners.Release(collector));
+  return collector->outcomes;
+}
+
+void open_devices(Session& session, Verdict& verdict) {
+  const std::string& asked = session.options.device;
+  if (asked != "cuda") session.devices["emulator"] = device::make_emulated_device();
+  if (asked == "emulator") return;
+  std::string why;
+  std::unique_ptr<device::Device> gpu = device::make_cuda_device(0, &why);
+  if (gpu == nullptr) {
+    if (asked == "cuda") {
+      verdict.could_grade = false;
+      verdict.problem = why;
+    }
+    return;
+  }
+  const std::string& needs = session.exercise->needs;
+  if (needs == "tcgen05" && !gpu->has_tcgen05()) {
+    why = fmt::format("needs tcgen05 (sm_100, sm_103); this GPU is sm_{} ({})", gpu->compute_capability(), gpu->name());
+  } else if (gpu->compute_capability() < 90) {
+    why = fmt::format("needs sm_90 or newer; this GPU is sm_{} ({})", gpu->compute_capability(), gpu->name());
+  } else if (session.compiled->cubin.empty()) {
+    why = fmt::format("no machine code for sm_{} ({})", gpu->compute_capability(), gpu->name());
+  } else {
+    session.devices["cuda"] = std::move(gpu);
+    return;
+  }
+  if (asked == "cuda") {
+    verdict.could_grade = false;
+    verdict.problem = "cuda: skipped: " + why;
+  } else {
+    verdict.notes.push_back("cuda: skipped: " + why);
+  }
+}
+
+void collect_diagnostics(const Session& session, Verdict& verdict) {
+  for (const auto& [kind, results] : session.results) {
+    for (const KernelRun& run : results.runs) {
+      for (const Diagnostic& d : run.result.diagnostics) {
+        const bool known = std::any_of(verdict.diagnostics.begin(), verdict.diagnostics.end(), [&](const FoundDiagnostic& f) {
+          return f.diagnostic.id == d.id && f.diagnostic.place.line == d.place.line && f.diagnostic.place.file == d.place.file;
+        });
+        if (known) continue;
+        verdict.diagnostics.push_back({d, run.device, run.device == "emulator" ? std::string(machine::to_string(run.schedule.kind)) : std::string(), run.schedule.seed, run.test_case->name()});
+      }
+      if (verdict.state.empty() && !run.result.state.empty()) {
+        verdict.state = run.result.state;
+        verdict.deadlock_schedule = machine::to_string(run.schedule);
+      }
+      const bool bad = !run.result.ok() || !run.outputs.right() ||
+                       std::any_of(run.result.diagnostics.begin(), run.result.diagnostics.end(), [](const Diagnostic& d) { return d.severity == Severity::Error; });
+      if (bad && verdict.reproduce.empty() && run.device == "emulator") {
+        verdict.reproduce = fmt::format("--schedule {}", machine::to_string(run.schedule.kind));
+        if (run.schedule.kind == machine::Schedule::Kind::Random) verdict.reproduce += fmt::format(" --seed {}", run.schedule.seed);
+      }
+    }
+    if (kind == "emulator" && !results.runs.empty()) {
+      std::vector<std::string> seen;
+      for (const KernelRun& run : results.runs) {
+        const std::string s = machine::to_string(run.schedule);
+        if (std::find(seen.begin(), seen.end(), s) == seen.end()) seen.push_back(s);
+      }
+      verdict.runs = static_cast<int>(seen.size());
+      verdict.cases = static_cast<int>(results.cases.size());
+      verdict.output = results.runs.front().result.output;
+      for (const KernelRun& run : results.runs) {
+        if (run.schedule.kind == results.runs.front().schedule.kind && run.result.ok()) verdict.modeled_cycles = run.result.modeled_cycles;
+      }
+    } else if (verdict.output.empty() && !results.runs.empty()) {
+      verdict.output = results.runs.front().result.output;
+    }
+  }
+}
+
+}  // namespace
+
+Verdict grade(const ExerciseInfo& exercise, const std::filesystem::path& submission_file, const CompileResult& compiled, const GradeOptions& options) {
+  const auto start = std::chrono::steady_clock::now();
+  Verdict verdict;
+  verdict.exercise = exercise.id;
+  verdict.title = exercise.name;
+  verdict.submission = submission_file.string();
+  verdict.max_score = exercise.max_score();
+  verdict.registers = compiled.registers;
+  verdict.shared_bytes = compiled.shared_bytes;
+  verdict.nvcc_seconds = compiled.seconds;
+
+  Session session;
+  session.exercise = &exercise;
+  session.compiled = &compiled;
+  session.file_name = submission_file.filename().string();
+  session.options = options;
+  open_devices(session, verdict);
+  if (!verdict.could_grade) return verdict;
+  for (const auto& [kind, device] : session.devices) {
+    verdict.devices += (verdict.devices.empty() ? "" : " + ") + (kind == "emulator" ? std::string("emulator") : device->name());
+  }
+
+  set_current_session(&session);
+  const std::vector<Collector::Outcome> outcomes = run_tests(session);
+  set_current_session(nullptr);
+
+  for (const auto& [kind, results] : session.results) {
+    if (!results.error.empty() && verdict.problem.empty()) verdict.problem = results.error;
+  }
+  const bool both = session.devices.size() == 2;
+  const auto failed_somewhere = [&](const std::string& name) {
+    return std::any_of(outcomes.begin(), outcomes.end(), [&](const auto& o) { return o.name == name && o.failed; });
+  };
+  for (const auto& [kind, device] : session.devices) {
+    for (const auto& [name, points] : exercise.points) {
+      const auto o = std::find_if(outcomes.begin(), outcomes.end(), [&, kind = kind, name = name](const auto& x) { return x.device == kind && x.name == name; });
+      TestOutcome t;
+      t.name = name;
+      t.device = kind;
+      if (o == outcomes.end()) {
+        t.message = "the harness has no such test";
+      } else {
+        t.state = o->failed ? TestOutcome::State::Failed : o->skipped ? TestOutcome::State::NotRun : TestOutcome::State::Passed;
+        t.message = o->message;
+      }
+      // A test that only the emulator can decide costs nothing when only a GPU was asked for; beside the emulator a GPU's tests are a second
+      // opinion: they bring no points of their own, but failing one takes the points of its namesake.
+      const bool counts = kind == "emulator" || (!both && t.state != TestOutcome::State::NotRun);
+      t.max_score = counts ? points : 0;
+      t.score = counts && t.state == TestOutcome::State::Passed && !failed_somewhere(name) ? points : 0;
+      verdict.score += t.score;
+      verdict.tests.push_back(std::move(t));
+    }
+  }
+  if (!both && session.devices.contains("cuda")) {
+    verdict.max_score = 0;
+    for (const TestOutcome& t : verdict.tests) verdict.max_score += t.max_score;
+  }
+  collect_diagnostics(session, verdict);
+  verdict.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  return verdict;
+}
+
+}  // namespace handoff::harness
