@@ -7,6 +7,7 @@
 
 #include "grader/cli/commands.h"
 #include "grader/cli/exercises.h"
+#include "grader/device/cuda_worker.h"
 
 namespace handoff::cli {
 
@@ -116,6 +117,8 @@ int run(int argc, char** argv) {
 }  // namespace handoff::cli
 
 int main(int argc, char** argv) {
+  // A worker that drives the GPU is this program too, started with hidden arguments.
+  if (const int status = handoff::device::run_cuda_worker_if_asked(argc, argv); status >= 0) return status;
   try {
     return handoff::cli::run(argc, argv);
   } catch (const std::exception& error) {

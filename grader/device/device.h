@@ -79,7 +79,7 @@ struct LaunchConfig {
   machine::Schedule schedule;      ///< ignored by a GPU
   bool check = true;               ///< run the checker (emulator only)
   bool trace = true;               ///< record the run's events (emulator only)
-  double timeout_s = 8.0;          ///< GPU: the watchdog's patience
+  double timeout_s = 6.0;          ///< GPU: the watchdog's patience
 };
 
 /// What one launch did.

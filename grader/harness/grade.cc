@@ -26,7 +26,9 @@ std::string first_line_of(const std::string& message) {
     // "nominal, n = 1 (of type handoff::harness::KernelRun), 3 of 5 elements wrong": the type says nothing to a learner.
     static const std::regex kType(R"( \(of type [^)]*\))");
     text = std::regex_replace(m[1].str(), kType, "");
-    // gmock puts a comma between the value and the explanation: a colon reads better.
+    // "[nominal, n = 1], 3 of 5 elements wrong" reads better with a colon.
+    const size_t bracket = text.find("], ");
+    if (text.starts_with('[') && bracket != std::string::npos) text = text.substr(1, bracket - 1) + ": " + text.substr(bracket + 3);
     return text;
   }
   text = message.starts_with("Failed\n") ? message.substr(7) : message.starts_with("Skipped\n") ? message.substr(8) : message;
@@ -72,9 +74,23 @@ std::vector<Collector::Outcome> run_tests(const Session& session) {
   std::unique_ptr<::testing::TestEventListener> printer(listeners.Release(listeners.default_result_printer()));
   auto* collector = new Collector;
   listeners.Append(collector);
-  (void)RUN_ALL_TESTS();
+  // The outcome of each test is what counts, not the program's.
+  [[maybe_unused]] const int status = RUN_ALL_TESTS();
   std::unique_ptr<::testing::TestEventListener> owned(listeners.Release(collector));
   return collector->outcomes;
+}
+
+/// Compiles the submission for a GPU into session.for_gpu. Returns why that cannot be done, or an empty string.
+std::string compile_for(const device::Device& gpu, Session& session) {
+  const Toolchain toolchain = find_toolchain();
+  if (!toolchain.found()) return missing_toolchain_message(toolchain);
+  CompileOptions options;
+  options.target = fmt::format("{}a", gpu.compute_capability());
+  options.want_cubin = true;
+  options.kernel = session.exercise->kernel;
+  options.include_dir = project_root() / "exercises" / "include";
+  session.for_gpu = compile(toolchain, session.submission, options);
+  return session.for_gpu.ok ? std::string() : fmt::format("it does not compile for sm_{}: {}", options.target, session.for_gpu.error);
 }
 
 void open_devices(Session& session, Verdict& verdict) {
@@ -95,9 +111,7 @@ void open_devices(Session& session, Verdict& verdict) {
     why = fmt::format("needs tcgen05 (sm_100, sm_103); this GPU is sm_{} ({})", gpu->compute_capability(), gpu->name());
   } else if (gpu->compute_capability() < 90) {
     why = fmt::format("needs sm_90 or newer; this GPU is sm_{} ({})", gpu->compute_capability(), gpu->name());
-  } else if (session.compiled->cubin.empty()) {
-    why = fmt::format("no machine code for sm_{} ({})", gpu->compute_capability(), gpu->name());
-  } else {
+  } else if (why = compile_for(*gpu, session); why.empty()) {
     session.devices["cuda"] = std::move(gpu);
     return;
   }
@@ -164,7 +178,7 @@ Verdict grade(const ExerciseInfo& exercise, const std::filesystem::path& submiss
   Session session;
   session.exercise = &exercise;
   session.compiled = &compiled;
-  session.file_name = submission_file.filename().string();
+  session.submission = submission_file;
   session.options = options;
   open_devices(session, verdict);
   if (!verdict.could_grade) return verdict;

@@ -1,6 +1,7 @@
 // The submission being graded in this process: shared by grade() and the tests that GoogleTest runs.
 #pragma once
 
+#include <filesystem>
 #include <functional>
 #include <map>
 #include <memory>
@@ -18,7 +19,8 @@ namespace handoff::harness {
 struct Session {
   const ExerciseInfo* exercise = nullptr;                           ///< what is graded
   const CompileResult* compiled = nullptr;                          ///< the submission
-  std::string file_name;                                            ///< for messages
+  std::filesystem::path submission;                                 ///< the file graded
+  CompileResult for_gpu;                                            ///< the submission compiled for the GPU at hand
   GradeOptions options;                                             ///< schedules and seed
   std::map<std::string, std::unique_ptr<device::Device>> devices;   ///< "emulator", "cuda"
   /// Runs on one device, made at first use.

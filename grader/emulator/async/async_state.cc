@@ -19,6 +19,7 @@ std::string barrier_name(const Cta& owner, uint32_t offset) {
   const machine::Program& p = *owner.launch->program;
   const machine::SharedSymbol* s = p.find_shared(offset);
   if (s == nullptr) return fmt::format("the barrier at shared offset {:#x}", offset);
+  if (s->dynamic) return p.describe_shared(offset);
   if (s->size == 8) return s->name;
   return fmt::format("{}[{}]", s->name, (offset - s->offset) / 8);
 }

@@ -40,7 +40,7 @@ using ptx::Type;
 enum PoolIndex : uint32_t { kDst, kDstWide, kSrc, kSrcWide, kSize, kBarrier, kBarrierWide, kMask, kDstOffset, kSrcOffset, kBarrierOffset, kPoolSize };
 
 // Inst::sub: direction and flags.
-constexpr uint8_t kLoad = 0, kStore = 1, kSharedToShared = 2, kDirection = 3, kReduce = 4, kBarrierGeneric = 8;
+constexpr uint8_t kLoad = 0, kStore = 1, kSharedToShared = 2, kDirection = 3, kReduce = 4;
 
 struct Copy {
   AsyncOpInfo info;
@@ -164,9 +164,10 @@ std::byte* global_range(Warp& w, int lane, uint64_t address, uint32_t bytes, boo
   return a->host + (address - a->base);
 }
 
-void require_multiple(Warp& w, int lane, uint64_t value, uint32_t of, const char* field) {
+/// Addresses break an address rule (misaligned), a size breaks a rule of the copy (bad-copy).
+void require_multiple(Warp& w, int lane, uint64_t value, uint32_t of, const char* id, const char* field) {
   if (value % of == 0) return;
-  throw make_fault("bad-copy", fmt::format("{}: {} {} of the bulk copy is not a multiple of {}", machine::describe_lanes(w, LaneMask{1} << lane), field, value, of),
+  throw make_fault(id, fmt::format("{}: {} {} of the bulk copy is not a multiple of {}", machine::describe_lanes(w, LaneMask{1} << lane), field, value, of),
                    "Source, destination and size of a bulk copy are multiples of 16 bytes.");
 }
 
@@ -185,9 +186,9 @@ void issue(Warp& w, const Inst& i, LaneMask mask) {
     AsyncOpInfo& info = copy->info;
     const uint32_t bytes = lanes<uint32_t>(w.regs, pool[kSize])[l];
     const uint64_t dst = address(kDst, kDstWide, kDstOffset, l), src = address(kSrc, kSrcWide, kSrcOffset, l);
-    require_multiple(w, l, bytes, 16, "the size");
-    require_multiple(w, l, direction == kStore ? dst : dst & 0xffffffu, 16, "the destination address");
-    require_multiple(w, l, direction == kLoad ? src : src & 0xffffffu, 16, "the source address");
+    require_multiple(w, l, bytes, 16, "bad-copy", "the size");
+    require_multiple(w, l, direction == kStore ? dst : dst & 0xffffffu, 16, "misaligned", "the destination address");
+    require_multiple(w, l, direction == kLoad ? src : src & 0xffffffu, 16, "misaligned", "the source address");
     info.kind = reduce ? AsyncOpInfo::Kind::BulkReduce
                 : direction == kLoad  ? AsyncOpInfo::Kind::BulkLoad
                 : direction == kStore ? AsyncOpInfo::Kind::BulkStore
@@ -223,7 +224,7 @@ void issue(Warp& w, const Inst& i, LaneMask mask) {
         throw make_fault("bad-copy", fmt::format("{}: a shared-to-shared bulk copy must have its destination in another CTA of the cluster", machine::describe_lanes(w, LaneMask{1} << l)));
       }
       const uint64_t raw = address(kBarrier, kBarrierWide, kBarrierOffset, l);
-      const SharedPlace b = shared_place(w, l, raw, (i.sub & kBarrierGeneric) != 0, 8, 8, "mbarrier");
+      const SharedPlace b = shared_place(w, l, raw, false, 8, 8, "mbarrier");
       live_barrier(*b.owner, b.offset, "a bulk copy that signals");
       info.mbarrier = b.offset;
       info.mbarrier_owner = b.owner;

@@ -53,7 +53,12 @@ void settle_arrives(ThreadGroups& g) {
     }
     const PendingArrive due = a;
     g.arrives.erase(g.arrives.begin() + static_cast<std::ptrdiff_t>(k));
-    arrive_async(*due.owner, due.offset, due.inst);
+    try {
+      arrive_async(*due.owner, due.offset, due.inst);
+    } catch (machine::Fault& fault) {  // it may happen outside any instruction
+      if (fault.diagnostic.place.line == 0) fault.diagnostic.place = due.owner->launch->program->place(*due.inst);
+      throw;
+    }
   }
 }
 
@@ -63,7 +68,7 @@ struct LandedEvent : machine::Event {
     machine::Observer* observer = domain.launch->observer;
     for (LaneCopy& c : copies) {
       if (observer != nullptr) observer->async_op(c.info, AsyncOpInfo::Milestone::SourceRead);
-      std::memcpy(c.destination, c.source, c.source_bytes);
+      if (c.source_bytes != 0) std::memcpy(c.destination, c.source, c.source_bytes);
       std::memset(c.destination + c.source_bytes, 0, c.info.bytes - c.source_bytes);
       machine::touch_shared(*c.info.destination_owner);
       if (observer != nullptr) observer->async_op(c.info, AsyncOpInfo::Milestone::Written);

@@ -57,7 +57,7 @@ void notify(MbarrierEvent::Kind kind, Warp* w, const Inst* i, LaneMask mask, Cta
 
 /// The completion rule.
 void check_completion(Cta& owner, Mbarrier& b, const Inst* i, uint64_t when) {
-  if (b.pending != 0 || b.tx != 0 || b.expected == 0) return;
+  if (b.pending != 0 || b.tx != 0) return;
   notify(MbarrierEvent::Kind::PhaseComplete, nullptr, i, 0, owner, b, b.phase, 0, 0, Sem::Weak, Scope::None);
   b.phase++;
   b.pending = b.expected;
@@ -74,21 +74,35 @@ void add_tx(Cta& owner, Mbarrier& b, int64_t bytes, const char* what) {
   }
 }
 
-/// One arrive of `count`. `what` names the instruction in messages.
-void arrive_once(Cta& owner, Mbarrier& b, uint32_t count, const Inst* i, bool no_complete, const std::string& who, uint64_t when) {
+/// Takes `count` arrivals off the phase. `who` names the arriving thread or hardware in messages. settle() must follow.
+void take_arrivals(Cta& owner, Mbarrier& b, uint32_t count, bool no_complete, const std::string& who) {
   if (count == 0 || count > b.pending) {
     throw make_fault("arrival-count-mismatch",
                      count == 0 ? fmt::format("{} arrives at `{}` with count 0", who, barrier_name(owner, b.offset))
                                 : fmt::format("{} arrives at `{}` with count {}, but phase {} misses only {} of its {} arrivals", who, barrier_name(owner, b.offset), count, b.phase, b.pending,
                                               b.expected),
-                     b.pending == 0 ? "All arrivals of this phase are in; it still waits for bytes." : "");
+                     b.pending != 0 ? "" : b.tx != 0 ? "All arrivals of this phase are in; it still waits for bytes." : "Every participant has dropped out; no further phase is expected.");
   }
   b.pending -= count;
   if (no_complete && b.pending == 0 && b.tx == 0) {
     throw make_fault("arrival-count-mismatch", fmt::format("{}: an arrive.noComplete would complete phase {} of `{}`", who, b.phase, barrier_name(owner, b.offset)));
   }
+}
+
+/// Makes a change of `b` seen: wakes pollers and applies the completion rule.
+void settle(Cta& owner, Mbarrier& b, const Inst* i, uint64_t when) {
   machine::touch_shared(owner);
   check_completion(owner, b, i, when);
+}
+
+/// complete_tx by the hardware (`w` is nullptr) or by a thread's own instruction.
+void complete_bytes(Cta& owner, uint32_t offset, int64_t bytes, Warp* w, const Inst* inst, LaneMask mask, uint64_t op, uint64_t when) {
+  Mbarrier& b = live_barrier(owner, offset, "complete_tx");
+  add_tx(owner, b, -bytes, "complete_tx");
+  b.arrived += bytes;
+  b.copies++;
+  notify(MbarrierEvent::Kind::CompleteTx, w, inst, mask, owner, b, b.phase, 0, bytes, w != nullptr ? Sem::Relaxed : Sem::Release, Scope::Cluster, op);
+  settle(owner, b, inst, when);
 }
 
 uint32_t operand_u32(const Warp& w, uint32_t slot, int lane) { return lanes<uint32_t>(w.regs, slot)[lane]; }
@@ -147,6 +161,12 @@ void expect_tx(Warp& w, const Inst& i, LaneMask mask) {
     Mbarrier& b = live_barrier(*p.owner, p.offset, "mbarrier.expect_tx");
     const uint32_t bytes = operand_u32(w, i.b, l);
     add_tx(*p.owner, b, bytes, "expect_tx");
+    if (b.pending == 0 && b.tx == 0 && bytes != 0) {
+      // PTX gives expect_tx no completion step, so this phase could never end.
+      throw make_fault("tx-bytes-mismatch", fmt::format("{}: expect_tx comes after the last arrival of phase {} of `{}` and after its bytes; nothing can complete the phase any more",
+                                                        machine::describe_lanes(w, LaneMask{1} << l), b.phase, barrier_name(*p.owner, p.offset)),
+                       "expect_tx belongs before the last arrive of its phase, or into it: arrive.expect_tx.");
+    }
     b.announced += bytes;
     b.last_expect = &i;
     machine::touch_shared(*p.owner);
@@ -158,7 +178,7 @@ void software_complete_tx(Warp& w, const Inst& i, LaneMask mask) {
   machine::note_effect(w);
   for_lanes(mask, [&](int l) {
     const SharedPlace p = place_of(w, i, l);
-    complete_tx(*p.owner, p.offset, operand_u32(w, i.b, l), &i, 0);
+    complete_bytes(*p.owner, p.offset, operand_u32(w, i.b, l), &w, &i, LaneMask{1} << l, 0, w.time);
   });
 }
 
@@ -177,18 +197,18 @@ void arrive(Warp& w, const Inst& i, LaneMask mask) {
       b.last_expect = &i;
     }
     if (i.d != kNoOperand) lanes<uint64_t>(w.regs, i.d)[l] = b.phase << 20 | b.pending;
-    const uint64_t phase = b.phase;
     const bool drop = (i.sub & kDrop) != 0;
+    const std::string who = machine::describe_lanes(w, LaneMask{1} << l);
+    take_arrivals(*p.owner, b, count, (i.sub & kNoComplete) != 0, who);
     if (drop) {
       if (count > b.expected) {
-        throw make_fault("arrival-count-mismatch", fmt::format("{} drops {} arrivals of `{}`, which expects only {}", machine::describe_lanes(w, LaneMask{1} << l), count,
-                                                               barrier_name(*p.owner, p.offset), b.expected));
+        throw make_fault("arrival-count-mismatch", fmt::format("{} drops {} arrivals of `{}`, which expects only {}", who, count, barrier_name(*p.owner, p.offset), b.expected));
       }
       b.expected -= count;
     }
-    notify(expects ? MbarrierEvent::Kind::ArriveExpectTx : drop ? MbarrierEvent::Kind::ArriveDrop : MbarrierEvent::Kind::Arrive, &w, &i, LaneMask{1} << l, *p.owner, b, phase, count,
+    notify(expects ? MbarrierEvent::Kind::ArriveExpectTx : drop ? MbarrierEvent::Kind::ArriveDrop : MbarrierEvent::Kind::Arrive, &w, &i, LaneMask{1} << l, *p.owner, b, b.phase, count,
            expects ? operand : 0, sem_of(i), scope_of(i));
-    arrive_once(*p.owner, b, count, &i, (i.sub & kNoComplete) != 0, machine::describe_lanes(w, LaneMask{1} << l), w.time);
+    settle(*p.owner, b, &i, w.time);
   });
 }
 
@@ -240,7 +260,10 @@ void wait(Warp& w, const Inst& i, LaneMask mask) {
   }
   auto& d = *lanes<uint32_t>(w.regs, i.d);
   d = (d & ~mask) | yes;
-  if (yes != 0 && f.state == Fragment::State::Ready) f.last_test.clear();
+  if (yes != 0) {
+    f.last_test.clear();
+    f.test_pc = ~0u;
+  }
   for (const Seen& s : seen) {
     const Mbarrier& b = *state(*s.place.owner).find(s.place.offset);
     notify(s.complete ? MbarrierEvent::Kind::TestTrue : MbarrierEvent::Kind::TestFalse, &w, &i, s.mask, *s.place.owner, b, s.phase, 0, 0, sem_of(i), scope_of(i));
@@ -343,19 +366,14 @@ Mbarrier& live_barrier(Cta& owner, uint32_t offset, const char* what) {
 }
 
 void complete_tx(Cta& owner, uint32_t offset, int64_t bytes, const Inst* inst, uint64_t op) {
-  Mbarrier& b = live_barrier(owner, offset, "complete_tx");
-  add_tx(owner, b, -bytes, "complete_tx");
-  b.arrived += bytes;
-  b.copies++;
-  machine::touch_shared(owner);
-  notify(MbarrierEvent::Kind::CompleteTx, nullptr, inst, 0, owner, b, b.phase, 0, bytes, Sem::Release, Scope::Cluster, op);
-  check_completion(owner, b, inst, owner.domain->now);
+  complete_bytes(owner, offset, bytes, nullptr, inst, 0, op, owner.domain->now);
 }
 
 void arrive_async(Cta& owner, uint32_t offset, const Inst* inst) {
   Mbarrier& b = live_barrier(owner, offset, "an asynchronous arrive");
+  take_arrivals(owner, b, 1, false, "cp.async.mbarrier.arrive");
   notify(MbarrierEvent::Kind::CopyArrive, nullptr, inst, 0, owner, b, b.phase, 1, 0, Sem::Release, Scope::Cta);
-  arrive_once(owner, b, 1, inst, false, "cp.async.mbarrier.arrive", owner.domain->now);
+  settle(owner, b, inst, owner.domain->now);
 }
 
 void register_mbarrier_decoders(machine::DecoderTable& table) {

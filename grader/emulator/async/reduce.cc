@@ -37,13 +37,17 @@ T combine(ReduceOp op, T a, T b) {
   }
 }
 
-template <class T>
+float flushed(float v) { return std::fpclassify(v) == FP_SUBNORMAL ? std::copysign(0.0f, v) : v; }
+/// The f32 add flushes subnormal inputs and results to signed zero; the f64 add and the .noftz adds of f16 and bf16 do not.
+float combine_f32(ReduceOp op, float a, float b) { return op == ReduceOp::Add ? flushed(flushed(a) + flushed(b)) : combine(op, a, b); }
+
+template <class T, T (*Combine)(ReduceOp, T, T) = combine<T>>
 void each(ReduceOp op, std::byte* d, const std::byte* s, uint32_t bytes) {
   for (uint32_t k = 0; k < bytes; k += sizeof(T)) {
     T a, b;
     std::memcpy(&a, d + k, sizeof a);
     std::memcpy(&b, s + k, sizeof b);
-    a = combine(op, a, b);
+    a = Combine(op, a, b);
     std::memcpy(d + k, &a, sizeof a);
   }
 }
@@ -75,7 +79,7 @@ void reduce_bytes(ReduceOp op, Type type, std::byte* d, const std::byte* s, uint
   switch (type) {
     case Type::F16: each_half<machine::half_to_float, machine::float_to_half>(op, d, s, bytes); break;
     case Type::BF16: each_half<machine::bf16_to_float, machine::float_to_bf16>(op, d, s, bytes); break;
-    case Type::F32: each<float>(op, d, s, bytes); break;
+    case Type::F32: each<float, combine_f32>(op, d, s, bytes); break;
     case Type::F64: each<double>(op, d, s, bytes); break;
     case Type::S32: each<int32_t>(op, d, s, bytes); break;
     case Type::S64: each<int64_t>(op, d, s, bytes); break;

@@ -45,6 +45,7 @@ struct AccessMode {
   uint8_t sign_extend;  // load: sign-extend into the register
   uint8_t op;           // atomics: AtomOp
   uint8_t type;         // atomics: ptx::Type
+  uint8_t unobserved;   // parameters and constants: nobody can write them, so nobody needs to know
 };
 static_assert(sizeof(AccessMode) <= 8);
 uint64_t pack(const AccessMode& m) {
@@ -160,8 +161,8 @@ inline uint64_t lane_address(const Warp& w, const Inst& i, int lane) {
 /// Collects what an instruction touched, by region and owner, and tells the observer.
 class Recorder {
  public:
-  Recorder(Warp& w, const Inst& i, Access::Kind kind, Sem sem, Scope scope, uint32_t bytes)
-      : w_(w), on_(w.cta->launch->observe_accesses), access_{&w, &i, 0, kind, Region::Global, sem, scope, bytes, address_, nullptr} {}
+  Recorder(Warp& w, const Inst& i, Access::Kind kind, Sem sem, Scope scope, uint32_t bytes, bool wanted = true)
+      : w_(w), on_(wanted && w.cta->launch->observe_accesses), access_{&w, &i, 0, kind, Region::Global, sem, scope, bytes, address_, nullptr} {}
   ~Recorder() = default;
   void add(int lane, const Target& t) {
     if (!on_) return;
@@ -234,13 +235,20 @@ uint32_t tag(uint32_t slot, SlotWidth width, bool narrow) { return slot | (width
 uint32_t slot_of(uint32_t tagged) { return tagged & ~63u; }
 SlotWidth width_of(uint32_t tagged) { return static_cast<SlotWidth>((tagged & 3u) == 1 ? 4 : (tagged & 3u) == 2 ? 8 : 16); }
 
-/// The common case made fast: full warp, global or shared, 4-byte elements into 32-bit slots. Returns false if it does not apply.
-bool load_fast(Warp& w, const Inst& i, LaneMask mask, const AccessMode& m) {
-  if (mask != kFullMask || m.element != 4 || m.count != 1 || w.cta->launch->observe_accesses) return false;
-  const uint32_t reg = w.cta->launch->program->operand_pool[i.list];
-  if (width_of(reg) != 4) return false;
-  uint64_t a[kWarpSize];
-  uint64_t lo = ~uint64_t{0}, hi = 0, bits = 0;
+/// Where the lanes of a full warp access memory: host + offset[lane]. In a row: each lane's 4 bytes follow those of the lane before.
+struct Places {
+  std::byte* host = nullptr;
+  uint64_t offset[kWarpSize];
+  bool row = false;
+};
+
+/// The common case made fast: full warp, global or shared memory, 4-byte elements of 32-bit slots, no observer, every lane in bounds and
+/// aligned, no live mbarrier written over. Returns false if it does not apply; the slow path then finds out what is wrong.
+bool fast_places(const Warp& w, const Inst& i, LaneMask mask, const AccessMode& m, bool write, Places* out) {
+  const Launch& launch = *w.cta->launch;
+  if (mask != kFullMask || m.element != 4 || m.count != 1 || launch.observe_accesses) return false;
+  if (width_of(launch.program->operand_pool[i.list]) != 4) return false;
+  uint64_t* a = out->offset;
   if ((i.sub & kWideAddress) != 0) {
     const auto* base = lanes<uint64_t>(w.regs, i.a);
     for (int l = 0; l < kWarpSize; l++) a[l] = base[l] + static_cast<uint64_t>(i.offset);
@@ -248,34 +256,46 @@ bool load_fast(Warp& w, const Inst& i, LaneMask mask, const AccessMode& m) {
     const auto* base = lanes<uint32_t>(w.regs, i.a);
     for (int l = 0; l < kWarpSize; l++) a[l] = static_cast<uint32_t>(base[l] + static_cast<uint32_t>(i.offset));
   }
-  for (int l = 0; l < kWarpSize; l++) {
-    lo = a[l] < lo ? a[l] : lo;
-    hi = a[l] > hi ? a[l] : hi;
-    bits |= a[l];
+  // Most accesses are in a row, which needs no minimum and maximum.
+  uint64_t stray = 0;
+  for (int l = 0; l < kWarpSize; l++) stray |= a[l] ^ (a[0] + 4 * static_cast<uint64_t>(l));
+  out->row = stray == 0;
+  uint64_t lo = a[0], hi = a[kWarpSize - 1], bits = a[0];
+  if (!out->row) {
+    for (int l = 0; l < kWarpSize; l++) {
+      lo = a[l] < lo ? a[l] : lo;
+      hi = a[l] > hi ? a[l] : hi;
+      bits |= a[l];
+    }
   }
-  if ((bits & 3) != 0) return false;
-  const std::byte* host;
+  if ((bits & 3) != 0 || hi < lo) return false;
   const uint8_t space = i.sub & kSpaceMask;
   if (space == kSharedSpace) {
-    if (lo < kSharedBase || hi + 4 > w.cta->smem.size()) return false;
-    host = w.cta->smem.data();
-  } else if (space == kGlobalSpace) {
-    const Allocation* al = w.cta->launch->memory->find(lo, hi - lo + 4);
-    if (al == nullptr) return false;
-    host = al->host - al->base;
-  } else {
-    return false;
+    if (lo < kSharedBase || hi > w.cta->smem.size() - 4) return false;
+    if (write && lo < w.cta->guarded_hi && hi + 4 > w.cta->guarded_lo) return false;
+    out->host = w.cta->smem.data();
+    return true;
   }
-  auto* d = lanes<uint32_t>(w.regs, slot_of(reg));
-  for (int l = 0; l < kWarpSize; l++) std::memcpy(&d[l], host + a[l], 4);
+  if (space != kGlobalSpace) return false;
+  const Allocation* al = launch.memory->find(lo, hi - lo + 4);
+  if (al == nullptr || (write && !al->writable)) return false;
+  out->host = al->host - al->base;
   return true;
 }
 
 void load(Warp& w, const Inst& i, LaneMask mask) {
   const AccessMode m = unpack(i.imm);
-  if (load_fast(w, i, mask, m)) return;
+  if (Places p; fast_places(w, i, mask, m, false, &p)) {
+    auto* d = lanes<uint32_t>(w.regs, slot_of(w.cta->launch->program->operand_pool[i.list]));
+    if (p.row) {
+      std::memcpy(d, p.host + p.offset[0], 4 * kWarpSize);
+    } else {
+      for (int l = 0; l < kWarpSize; l++) std::memcpy(&d[l], p.host + p.offset[l], 4);
+    }
+    return;
+  }
   const uint32_t bytes = uint32_t{m.element} * m.count;
-  Recorder record(w, i, Access::Kind::Read, m.sem, m.scope, bytes);
+  Recorder record(w, i, Access::Kind::Read, m.sem, m.scope, bytes, m.unobserved == 0);
   const uint32_t* regs = &w.cta->launch->program->operand_pool[i.list];
   // All addresses are read before any destination is written: a vector load may overwrite its own base.
   uint64_t address[kWarpSize];
@@ -296,10 +316,21 @@ void load(Warp& w, const Inst& i, LaneMask mask) {
 
 void store(Warp& w, const Inst& i, LaneMask mask) {
   const AccessMode m = unpack(i.imm);
+  note_effect(w);
+  if (Places p; fast_places(w, i, mask, m, true, &p)) {
+    const auto* v = lanes<uint32_t>(w.regs, slot_of(w.cta->launch->program->operand_pool[i.list]));
+    if (p.row) {
+      std::memcpy(p.host + p.offset[0], v, 4 * kWarpSize);
+    } else {
+      for (int l = 0; l < kWarpSize; l++) std::memcpy(p.host + p.offset[l], &v[l], 4);
+    }
+    if ((i.sub & kSpaceMask) == kSharedSpace) touch_shared(*w.cta);
+    else touch_global(*w.cta->launch);
+    return;
+  }
   const uint32_t bytes = uint32_t{m.element} * m.count;
   Recorder record(w, i, Access::Kind::Write, m.sem, m.scope, bytes);
   const uint32_t* regs = &w.cta->launch->program->operand_pool[i.list];
-  note_effect(w);
   for_lanes(mask, [&](int l) {
     const Target t = resolve(w, i, l, lane_address(w, i, l), bytes, true, "writes");
     for (uint32_t e = 0; e < m.count; e++) {
@@ -547,6 +578,7 @@ std::string decode_access(DecodeContext& c, const ptx::Resolved& r, const ptx::S
   mode.element = element;
   mode.count = static_cast<uint8_t>(expected);
   mode.sign_extend = type == Type::S8 || type == Type::S16 || type == Type::S32 ? 1 : 0;
+  mode.unobserved = r.space(0) == Space::Param || r.space(0) == Space::Const ? 1 : 0;
   inst->imm = pack(mode);
   inst->list = c.pool(slots);
   inst->list_size = static_cast<uint16_t>(slots.size());

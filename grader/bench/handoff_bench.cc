@@ -1,0 +1,236 @@
+// How fast the emulator is: `./handoff bench`, or the program handoff_bench with Google Benchmark's own options.
+//
+// Loops run on one CTA and so on one core. Rates count instructions that the emulator says it executed, not what the
+// text promises, and a launch whose kernel fails ends the program with status 1. Set-up (the CTA, its registers) is
+// below one per cent of every loop; `noop` shows it alone.
+#include <benchmark/benchmark.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstring>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "grader/bench/kernels.h"
+#include "grader/device/cuda_worker.h"
+#include "grader/emulator/emulator.h"
+
+namespace handoff::bench {
+namespace {
+
+constexpr uint32_t kInstructions = 4'000'000;  // of all warps, in one launch of a loop
+constexpr uint32_t kBlockLimit = 256;          // threads
+constexpr size_t kTextBytes = 4 << 20;
+
+bool failed = false;
+
+void fail(benchmark::State& state, const std::string& why) {
+  failed = true;
+  state.SkipWithError(why.c_str());
+}
+
+template <class T>
+std::vector<std::byte> bytes_of(const T& value) {
+  std::vector<std::byte> bytes(sizeof value);
+  std::memcpy(bytes.data(), &value, sizeof value);
+  return bytes;
+}
+
+enum class Watch { Nobody, Trace, TraceAndAccesses };
+
+/// The module of kernels(), loaded, with a buffer for its kernels to write or read.
+class Loaded {
+ public:
+  Loaded() {
+    error_ = emulator_.load(std::string(kernels()));
+    buffer_ = emulator_.memory().allocate(kCopyBytes, "buffer")->base;
+  }
+  /// Runs `kernel` on one CTA; on failure ends the benchmark.
+  EmulatedRun run(benchmark::State& state, std::string_view kernel, uint32_t threads, uint32_t iterations,
+                  Watch watch) {
+    EmulatedRun r;
+    if (!error_.empty()) {
+      fail(state, error_);
+      return r;
+    }
+    machine::LaunchConfig config;
+    config.block.x = threads;
+    std::vector<std::vector<std::byte>> arguments;
+    if (iterations > 0) arguments = {bytes_of(buffer_), bytes_of(iterations)};
+    r = emulator_.launch(kernel, config, arguments, {watch != Watch::Nobody, watch == Watch::TraceAndAccesses});
+    if (!r.config_error.empty()) {
+      fail(state, r.config_error);
+    } else if (r.status != machine::LaunchStatus::Ok) {
+      fail(state, r.diagnostics.empty() ? "the launch failed" : r.diagnostics.front().message);
+    }
+    return r;
+  }
+
+ private:
+  Emulator emulator_;
+  std::string error_;
+  uint64_t buffer_ = 0;
+};
+
+benchmark::Counter rate(uint64_t count) { return {static_cast<double>(count), benchmark::Counter::kIsRate}; }
+
+/// A loop of kernels() on `warps` warps: warp- and lane-instructions a second.
+void loop(benchmark::State& state, std::string_view kernel, uint32_t warps, Watch watch) {
+  Loaded loaded;
+  const uint32_t iterations = kInstructions / (16 * warps);
+  uint64_t warp_instructions = 0, lane_instructions = 0;
+  for (auto _ : state) {
+    const EmulatedRun r = loaded.run(state, kernel, warps * machine::kWarpSize, iterations, watch);
+    warp_instructions += r.warp_instructions;
+    lane_instructions += r.lane_instructions;
+  }
+  state.counters["warp_instructions"] = rate(warp_instructions);
+  state.counters["lane_instructions"] = rate(lane_instructions);
+}
+
+/// Bulk copies, one in flight: bytes a second.
+void copy(benchmark::State& state, Watch watch) {
+  constexpr uint32_t kCopies = 2000;
+  Loaded loaded;
+  uint64_t launches = 0;
+  for (auto _ : state) {
+    loaded.run(state, "copy", machine::kWarpSize, kCopies, watch);
+    launches++;
+  }
+  state.SetBytesProcessed(static_cast<int64_t>(launches * kCopies * kCopyBytes));
+  state.counters["copies"] = rate(launches * kCopies);
+}
+
+/// A launch that does nothing, of `ctas` CTAs.
+void noop(benchmark::State& state, uint32_t threads) {
+  Loaded loaded;
+  for (auto _ : state) loaded.run(state, "noop", threads, 0, Watch::Nobody);
+}
+
+void parse(benchmark::State& state) {
+  const std::string text = large_module(kTextBytes);
+  for (auto _ : state) {
+    ptx::Module module;
+    ptx::ParseError error;
+    if (!ptx::parse(text, &module, &error)) {
+      fail(state, error.message);
+      return;
+    }
+    benchmark::DoNotOptimize(module);
+  }
+  state.SetBytesProcessed(static_cast<int64_t>(state.iterations() * text.size()));
+}
+
+/// A large module, parsed; empty functions if the text is no PTX.
+ptx::Module parsed(benchmark::State& state, std::string_view text) {
+  ptx::Module module;
+  ptx::ParseError error;
+  if (!ptx::parse(text, &module, &error)) fail(state, error.message);
+  return module;
+}
+
+/// Matching opcodes against the table alone.
+void resolve(benchmark::State& state) {
+  const std::string text = large_module(kTextBytes);
+  const ptx::Module module = parsed(state, text);
+  uint64_t statements = 0;
+  for (auto _ : state) {
+    for (const ptx::Function& f : module.functions) {
+      for (const ptx::Statement& s : f.statements) benchmark::DoNotOptimize(ptx::resolve(s));
+      statements += f.statements.size();
+    }
+  }
+  state.counters["statements"] = rate(statements);
+}
+
+/// Making kernels ready to run: resolving, register layout, handlers, liveness of loops.
+void decode(benchmark::State& state) {
+  const std::string text = large_module(kTextBytes);
+  const ptx::Module module = parsed(state, text);
+  const std::unordered_map<std::string, machine::LoadedModule::Symbol> symbols;
+  uint64_t statements = 0;
+  for (auto _ : state) {
+    machine::GlobalMemory memory;
+    for (const ptx::Function& f : module.functions) {
+      const auto program = machine::decode_kernel(module, f, symbols, all_decoders(), memory);
+      if (!program->unsupported.empty()) {
+        fail(state, program->unsupported.front());
+        return;
+      }
+      statements += f.statements.size();
+    }
+  }
+  state.counters["statements"] = rate(statements);
+}
+
+void register_all() {
+  const auto add = [](const std::string& name, auto&& function) {
+    benchmark::RegisterBenchmark(name.c_str(), function)->Unit(benchmark::kMillisecond);
+  };
+  const std::pair<std::string, Watch> watches[] = {
+      {"", Watch::Nobody}, {"/trace", Watch::Trace}, {"/trace+accesses", Watch::TraceAndAccesses}};
+  for (const std::string kernel : {"arithmetic", "shared", "divergent"}) {
+    for (const uint32_t warps : {1u, kBlockLimit / machine::kWarpSize}) {
+      for (const auto& [suffix, watch] : watches) {
+        if (watch != Watch::Nobody && (warps == 1 || kernel == "divergent")) continue;
+        add(kernel + "/warps:" + std::to_string(warps) + suffix,
+            [kernel, warps, watch = watch](benchmark::State& s) { loop(s, kernel, warps, watch); });
+      }
+    }
+  }
+  add("bulk_copy", [](benchmark::State& s) { copy(s, Watch::Nobody); });
+  add("bulk_copy/trace", [](benchmark::State& s) { copy(s, Watch::Trace); });
+  for (const uint32_t threads : {32u, 1024u}) {
+    benchmark::RegisterBenchmark(("noop_launch/threads:" + std::to_string(threads)).c_str(), [threads](
+                                                                                                 benchmark::State& s) {
+      noop(s, threads);
+    })->Unit(benchmark::kMicrosecond);
+  }
+  add("parse", parse);
+  add("resolve", resolve);
+  add("decode", decode);
+}
+
+/// Takes `--device=NAME` out of the arguments; "emulator" where there is none.
+std::string take_device(int* argc, char** argv) {
+  constexpr std::string_view kFlag = "--device=";
+  std::string device = "emulator";
+  char** const end = std::remove_if(argv + 1, argv + *argc, [&](const char* argument) {
+    const std::string_view text = argument;
+    if (text.substr(0, kFlag.size()) != kFlag) return false;
+    device = text.substr(kFlag.size());
+    return true;
+  });
+  *end = nullptr;  // argv has room: argv[argc] is its null
+  *argc = static_cast<int>(end - argv);
+  return device;
+}
+
+int run(int argc, char** argv) {
+  const std::string device = take_device(&argc, argv);
+  if (device == "cuda") {
+    std::puts("No benchmark needs a GPU yet: those of an exercise come with the exercise.");
+    return 0;
+  }
+  if (device != "emulator") {
+    std::fprintf(stderr, "handoff_bench: no device '%s'; there are emulator, cuda\n", device.c_str());
+    return 2;
+  }
+  benchmark::Initialize(&argc, argv);
+  if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 2;
+  register_all();
+  benchmark::RunSpecifiedBenchmarks();
+  benchmark::Shutdown();
+  return failed ? 1 : 0;
+}
+
+}  // namespace
+}  // namespace handoff::bench
+
+int main(int argc, char** argv) {
+  if (const int status = handoff::device::run_cuda_worker_if_asked(argc, argv); status >= 0) return status;
+  return handoff::bench::run(argc, argv);
+}
