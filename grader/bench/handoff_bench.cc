@@ -8,9 +8,9 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
-#include <memory>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -104,7 +104,7 @@ void copy(benchmark::State& state, Watch watch) {
   state.counters["copies"] = rate(launches * kCopies);
 }
 
-/// A launch that does nothing, of `ctas` CTAs.
+/// A launch of one CTA whose threads do nothing.
 void noop(benchmark::State& state, uint32_t threads) {
   Loaded loaded;
   for (auto _ : state) loaded.run(state, "noop", threads, 0, Watch::Nobody);
@@ -124,7 +124,7 @@ void parse(benchmark::State& state) {
   state.SetBytesProcessed(static_cast<int64_t>(state.iterations() * text.size()));
 }
 
-/// A large module, parsed; empty functions if the text is no PTX.
+/// `text`, parsed; if it is no PTX, the benchmark fails.
 ptx::Module parsed(benchmark::State& state, std::string_view text) {
   ptx::Module module;
   ptx::ParseError error;

@@ -124,6 +124,7 @@ struct Form {
   Sem sem;
   Scope scope;
 };
+void PrintTo(const Form& f, std::ostream* out) { *out << f.text; }
 class MbarrierFormTest : public ::testing::TestWithParam<Form> {};
 
 // Every form of arrive and of the tx operations on a barrier of 8 arrivals: counts, order and scope as the observer
@@ -134,7 +135,7 @@ TEST_P(MbarrierFormTest, ChangesTheCounts) {
   const Outcome o = one_thread(R"(
     mov.u32 %r1, full;
     or.b32 %r2, %r1, 0x1000000;
-    mapa.shared::cluster.u32 %r3, %r1, 0;
+    add.u32 %r3, %r2, 0; // as mapa makes it: rank + 1 in the upper byte
     cvt.u64.u32 %rd9, %r1;
     cvta.shared.u64 %rd1, %rd9;
     mbarrier.init.shared::cta.b64 [%r1], 8;
@@ -321,6 +322,7 @@ struct Broken {
   const char* id;
   const char* says;
 };
+void PrintTo(const Broken& b, std::ostream* out) { *out << b.line; }
 class MbarrierFaultTest : public ::testing::TestWithParam<Broken> {};
 TEST_P(MbarrierFaultTest, StopsAtTheLine) {
   const Broken& b = GetParam();

@@ -258,6 +258,7 @@ uint64_t run_slice(Warp& w, uint64_t until, uint32_t limit) {
     }
     const auto lanes_active = static_cast<uint64_t>(__builtin_popcount(active));
     const uint32_t start_left = left;
+    Fragment* running = &w.fragment();  // only instructions with ends_slice may move it
 
     for (;;) {
       const Inst& i = code[pc];
@@ -270,7 +271,7 @@ uint64_t run_slice(Warp& w, uint64_t until, uint32_t limit) {
       w.time += i.cost;
       if (i.ends_slice == 0) {
         if (mask != 0) {
-          w.fragments[w.current].pc = pc;
+          running->pc = pc;
           i.fn(w, i, mask);
         }
         pc++;
@@ -314,6 +315,7 @@ uint64_t run_slice(Warp& w, uint64_t until, uint32_t limit) {
         pc = w.next_pc;
         if (w.fragment().state == Fragment::State::Ready) w.fragment().resumed = false;
         if (w.reschedule || w.fragment().stack != current_stack) break;
+        running = &w.fragment();
       }
       if (pc >= meet || left == 0 || w.time >= until || w.end_slice) break;
     }

@@ -242,11 +242,11 @@ struct Places {
   bool row = false;
 };
 
-/// The common case made fast: full warp, global or shared memory, 4-byte elements of 32-bit slots, no observer, every lane in bounds and
-/// aligned, no live mbarrier written over. Returns false if it does not apply; the slow path then finds out what is wrong.
+/// The common case made fast: full warp, global or shared memory, 4-byte elements of 32-bit slots, every lane in bounds and aligned, no live
+/// mbarrier written over. Returns false if it does not apply; the slow path then finds out what is wrong.
 bool fast_places(const Warp& w, const Inst& i, LaneMask mask, const AccessMode& m, bool write, Places* out) {
   const Launch& launch = *w.cta->launch;
-  if (mask != kFullMask || m.element != 4 || m.count != 1 || launch.observe_accesses) return false;
+  if (mask != kFullMask || m.element != 4 || m.count != 1) return false;
   if (width_of(launch.program->operand_pool[i.list]) != 4) return false;
   uint64_t* a = out->offset;
   if ((i.sub & kWideAddress) != 0) {
@@ -283,6 +283,14 @@ bool fast_places(const Warp& w, const Inst& i, LaneMask mask, const AccessMode& 
   return true;
 }
 
+/// Tells the observer, if it wants to know, of an access that fast_places() took.
+void observe_fast(Warp& w, const Inst& i, const AccessMode& m, Access::Kind kind, const Places& p) {
+  if (!w.cta->launch->observe_accesses || m.unobserved != 0) return;
+  const bool shared = (i.sub & kSpaceMask) == kSharedSpace;
+  w.cta->launch->observer->access(
+      {&w, &i, kFullMask, kind, shared ? Region::Shared : Region::Global, m.sem, m.scope, 4, p.offset, shared ? w.cta : nullptr});
+}
+
 void load(Warp& w, const Inst& i, LaneMask mask) {
   const AccessMode m = unpack(i.imm);
   if (Places p; fast_places(w, i, mask, m, false, &p)) {
@@ -292,6 +300,7 @@ void load(Warp& w, const Inst& i, LaneMask mask) {
     } else {
       for (int l = 0; l < kWarpSize; l++) std::memcpy(&d[l], p.host + p.offset[l], 4);
     }
+    observe_fast(w, i, m, Access::Kind::Read, p);
     return;
   }
   const uint32_t bytes = uint32_t{m.element} * m.count;
@@ -326,6 +335,7 @@ void store(Warp& w, const Inst& i, LaneMask mask) {
     }
     if ((i.sub & kSpaceMask) == kSharedSpace) touch_shared(*w.cta);
     else touch_global(*w.cta->launch);
+    observe_fast(w, i, m, Access::Kind::Write, p);
     return;
   }
   const uint32_t bytes = uint32_t{m.element} * m.count;

@@ -31,10 +31,10 @@ struct Options {
   Dim grid{1, 1, 1};
   Dim block{32, 1, 1};
   uint32_t dynamic_smem = 0;  ///< bytes
-  Schedule schedule;
+  Schedule schedule{};
   uint64_t progress_budget = 2'000'000;  ///< warp-instructions: small, so that a hang ends a test soon
   uint32_t out_words = 1024;             ///< size of `out`, zeroed before the launch
-  std::vector<uint32_t> in;              ///< contents of `in`
+  std::vector<uint32_t> in{};            ///< contents of `in`
   Observer* observer = nullptr;
 };
 
@@ -103,16 +103,16 @@ inline Outcome run_module(const std::string& ptx, const Options& options = {}) {
   return outcome;
 }
 
-/// A module whose entry `k` has the given body, around these registers: %out and %in addresses, %tid = %tid.x, %lane,
-/// %mine = out + 4·%tid, %mine8 = out + 8·%tid. Free for use: %r0… %rd0… %p0… %s0… (16 bits) %f0… %fd0… %q0… (128 bits).
+/// A module whose entry `k` has the given body, around these registers: %out and %in addresses, %id = %tid.x, %lane,
+/// %mine = out + 4·%id, %mine8 = out + 8·%id. Free for use: %r0… %rd0… %p0… %s0… (16 bits) %f0… %fd0… %q0… (128 bits).
 /// `globals` stands at module scope. The body's end returns.
 inline std::string module_of(const std::string& body, const std::string& globals = {}) {
   return ".version 9.0\n.target sm_100a\n.address_size 64\n" + globals +
          "\n.visible .entry k(.param .u64 k_out, .param .u64 k_in)\n{\n"
-         ".reg .b64 %out, %in, %mine, %mine8, %rd<40>;\n.reg .b32 %tid, %lane, %r<80>;\n.reg .pred %p<24>;\n"
+         ".reg .b64 %out, %in, %mine, %mine8, %rd<40>;\n.reg .b32 %id, %lane, %r<80>;\n.reg .pred %p<24>;\n"
          ".reg .b16 %s<24>;\n.reg .f32 %f<16>;\n.reg .f64 %fd<8>;\n.reg .b128 %q<8>;\n"
-         "ld.param.u64 %out, [k_out];\nld.param.u64 %in, [k_in];\nmov.u32 %tid, %tid.x;\nmov.u32 %lane, %laneid;\n"
-         "mad.wide.u32 %mine, %tid, 4, %out;\nmad.wide.u32 %mine8, %tid, 8, %out;\n" +
+         "ld.param.u64 %out, [k_out];\nld.param.u64 %in, [k_in];\nmov.u32 %id, %tid.x;\nmov.u32 %lane, %laneid;\n"
+         "mad.wide.u32 %mine, %id, 4, %out;\nmad.wide.u32 %mine8, %id, 8, %out;\n" +
          body + "\nret;\n}\n";
 }
 
