@@ -332,9 +332,10 @@ def table(rows, alarms):
 def summary(out):
     """(problems, reason to skip): all exercises' tables in one."""
     rows, alarms, problems = [], [], []
+    (out / "mutants.txt").unlink(missing_ok=True)
     if not list(out.glob("mutants-*.json")):
         return [], "no wrong submission was graded (no nvcc?)"
-    for folder in sorted((ROOT / "exercises").glob("[0-9][0-9][a-z]-*")):
+    for folder in sorted(p.parent for p in ROOT.glob("exercises/*/exercise.toml")):
         part = out / f"mutants-{folder.name[:3]}.json"
         if not part.is_file():
             problems.append(f"{part} is missing: the test content.{folder.name[:3]}.mutants leaves it")

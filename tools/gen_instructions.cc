@@ -68,14 +68,15 @@ std::vector<std::string> split(std::string_view text, char separator) {
   return pieces;
 }
 
-std::string code(std::string_view text) { return "`" + std::string(text) + "`"; }
+std::string code(std::string_view text) { return std::string("`").append(text).append("`"); }
 
 /// "`{.rn .rz}` `.approx`": a group a code span. A '|' would end a table's cell.
 std::string modifiers(const ptx::InstructionSpec& spec) {
   std::string out;
   for (std::string group : split(spec.modifiers, ' ')) {
     for (char& c : group) c = c == '|' ? ' ' : c;
-    out += " " + code(group);
+    out += ' ';
+    out += code(group);
   }
   return out;
 }
@@ -139,12 +140,19 @@ std::string page() {
       const bool has_decoder = decoders[spec.op] != nullptr || spec.op == ptx::Op::Call;
       rows++;
       if (has_decoder) executed++;
-      lines += "| " + code(spec.name) + modifiers(spec) + " | " + types(spec) + " | " + operands(spec) + " | §" +
-               std::string(spec.section) + " | " + (has_decoder ? "yes" : "no") + " |\n";
+      for (const std::string& cell : {code(spec.name) + modifiers(spec), types(spec), operands(spec),
+                                      std::string("§").append(spec.section), std::string(has_decoder ? "yes" : "no")}) {
+        lines += "| ";
+        lines += cell;
+        lines += ' ';
+      }
+      lines += "|\n";
     }
     if (lines.empty()) continue;
-    tables += "\n## " + std::string(family.title) +
-              "\n\n| instruction | types | operands | PTX section | executed |\n|---|---|---|---|---|\n" + lines;
+    tables += "\n## ";
+    tables += family.title;
+    tables += "\n\n| instruction | types | operands | PTX section | executed |\n|---|---|---|---|---|\n";
+    tables += lines;
   }
   return std::string(kPreamble) + "\n" + std::to_string(rows) + " rows; " + std::to_string(executed) +
          " of them are executed.\n" + tables;

@@ -39,7 +39,7 @@ std::vector<std::byte> bytes_of(const T& value) {
   return bytes;
 }
 
-enum class Watch { Nobody, Trace, TraceAndAccesses };
+enum class Watch { Nobody, Trace, TraceAndAccesses, Checker };
 
 /// The module of kernels(), loaded, with a buffer for its kernels to write or read.
 class Loaded {
@@ -60,11 +60,17 @@ class Loaded {
     config.block.x = threads;
     std::vector<std::vector<std::byte>> arguments;
     if (iterations > 0) arguments = {bytes_of(buffer_), bytes_of(iterations)};
-    r = emulator_.launch(kernel, config, arguments, {watch != Watch::Nobody, watch == Watch::TraceAndAccesses});
+    EmulatorOptions options;
+    options.check = watch == Watch::Checker;
+    options.trace = watch == Watch::Trace || watch == Watch::TraceAndAccesses;
+    options.trace_accesses = watch == Watch::TraceAndAccesses;
+    r = emulator_.launch(kernel, config, arguments, options);
     if (!r.config_error.empty()) {
       fail(state, r.config_error);
     } else if (r.status != machine::LaunchStatus::Ok) {
       fail(state, r.diagnostics.empty() ? "the launch failed" : r.diagnostics.front().message);
+    } else if (!r.diagnostics.empty()) {
+      fail(state, r.diagnostics.front().message);
     }
     return r;
   }
@@ -86,6 +92,7 @@ void loop(benchmark::State& state, std::string_view kernel, uint32_t warps, Watc
     const EmulatedRun r = loaded.run(state, kernel, warps * machine::kWarpSize, iterations, watch);
     warp_instructions += r.warp_instructions;
     lane_instructions += r.lane_instructions;
+    if (state.error_occurred()) break;
   }
   state.counters["warp_instructions"] = rate(warp_instructions);
   state.counters["lane_instructions"] = rate(lane_instructions);
@@ -99,6 +106,7 @@ void copy(benchmark::State& state, Watch watch) {
   for (auto _ : state) {
     loaded.run(state, "copy", machine::kWarpSize, kCopies, watch);
     launches++;
+    if (state.error_occurred()) break;
   }
   state.SetBytesProcessed(static_cast<int64_t>(launches * kCopies * kCopyBytes));
   state.counters["copies"] = rate(launches * kCopies);
@@ -107,7 +115,10 @@ void copy(benchmark::State& state, Watch watch) {
 /// A launch of one CTA whose threads do nothing.
 void noop(benchmark::State& state, uint32_t threads) {
   Loaded loaded;
-  for (auto _ : state) loaded.run(state, "noop", threads, 0, Watch::Nobody);
+  for (auto _ : state) {
+    loaded.run(state, "noop", threads, 0, Watch::Nobody);
+    if (state.error_occurred()) break;
+  }
 }
 
 void parse(benchmark::State& state) {
@@ -170,8 +181,10 @@ void register_all() {
   const auto add = [](const std::string& name, auto&& function) {
     benchmark::RegisterBenchmark(name.c_str(), function)->Unit(benchmark::kMillisecond);
   };
-  const std::pair<std::string, Watch> watches[] = {
-      {"", Watch::Nobody}, {"/trace", Watch::Trace}, {"/trace+accesses", Watch::TraceAndAccesses}};
+  const std::pair<std::string, Watch> watches[] = {{"", Watch::Nobody},
+                                                   {"/trace", Watch::Trace},
+                                                   {"/trace+accesses", Watch::TraceAndAccesses},
+                                                   {"/check", Watch::Checker}};
   for (const std::string kernel : {"arithmetic", "shared", "divergent"}) {
     for (const uint32_t warps : {1u, kBlockLimit / machine::kWarpSize}) {
       for (const auto& [suffix, watch] : watches) {
@@ -181,8 +194,10 @@ void register_all() {
       }
     }
   }
-  add("bulk_copy", [](benchmark::State& s) { copy(s, Watch::Nobody); });
-  add("bulk_copy/trace", [](benchmark::State& s) { copy(s, Watch::Trace); });
+  for (const auto& [suffix, watch] : watches) {
+    if (watch == Watch::TraceAndAccesses) continue;  // the same as /trace: it has no loads and stores
+    add("bulk_copy" + suffix, [watch = watch](benchmark::State& s) { copy(s, watch); });
+  }
   for (const uint32_t threads : {32u, 1024u}) {
     benchmark::RegisterBenchmark(("noop_launch/threads:" + std::to_string(threads)).c_str(), [threads](
                                                                                                  benchmark::State& s) {

@@ -87,7 +87,7 @@ class EmulatedDevice final : public Device {
     c.schedule = config.schedule;
     std::vector<std::vector<std::byte>> bytes;
     for (const Argument& a : args) bytes.emplace_back(a.bytes().begin(), a.bytes().end());
-    EmulatedRun run = emulator_.launch(kernel, c, bytes, {config.trace, config.trace});
+    EmulatedRun run = emulator_.launch(kernel, c, bytes, {config.check, config.trace, config.trace});
     result.diagnostics = std::move(run.diagnostics);
     result.state = std::move(run.state);
     result.output = std::move(run.output);

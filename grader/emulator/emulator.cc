@@ -5,8 +5,42 @@
 #include <fmt/format.h>
 
 #include "grader/emulator/async/async_state.h"
+#include "grader/emulator/check/checker.h"
 
 namespace handoff {
+
+namespace {
+
+/// Passes every event on to two observers.
+class Both : public machine::Observer {
+ public:
+  Both(machine::Observer& first, machine::Observer& second) : first_(first), second_(second) {}
+  void launch_begin(machine::Launch& l) override { each([&](auto& o) { o.launch_begin(l); }); }
+  void launch_end(machine::Launch& l) override { each([&](auto& o) { o.launch_end(l); }); }
+  void cta_begin(machine::Cta& c) override { each([&](auto& o) { o.cta_begin(c); }); }
+  void cta_end(machine::Cta& c) override { each([&](auto& o) { o.cta_end(c); }); }
+  void access(const machine::Access& a) override {
+    if (first_.wants_accesses()) first_.access(a);
+    if (second_.wants_accesses()) second_.access(a);
+  }
+  void fence(machine::Warp& w, const machine::Inst& i, machine::LaneMask m, const machine::FenceInfo& f) override { each([&](auto& o) { o.fence(w, i, m, f); }); }
+  void barrier(const machine::BarrierEvent& e) override { each([&](auto& o) { o.barrier(e); }); }
+  void mbarrier(const machine::MbarrierEvent& e) override { each([&](auto& o) { o.mbarrier(e); }); }
+  void async_op(const machine::AsyncOpInfo& i, machine::AsyncOpInfo::Milestone m) override { each([&](auto& o) { o.async_op(i, m); }); }
+  void group(const machine::GroupEvent& e) override { each([&](auto& o) { o.group(e); }); }
+  bool wants_accesses() const override { return first_.wants_accesses() || second_.wants_accesses(); }
+
+ private:
+  template <class F>
+  void each(F&& f) {
+    f(first_);
+    f(second_);
+  }
+  machine::Observer& first_;
+  machine::Observer& second_;
+};
+
+}  // namespace
 
 const machine::DecoderTable& all_decoders() {
   static const machine::DecoderTable kTable = [] {
@@ -52,7 +86,9 @@ EmulatedRun Emulator::launch(std::string_view kernel, const machine::LaunchConfi
   if (!run.config_error.empty()) return run;
 
   trace::Recorder recorder(options.trace_accesses);
-  if (options.trace) launch.observer = &recorder;
+  check::Checker checker;
+  Both both(checker, recorder);
+  launch.observer = options.check && options.trace ? &both : options.check ? static_cast<machine::Observer*>(&checker) : options.trace ? &recorder : nullptr;
   run.status = machine::run(launch);
   run.diagnostics = std::move(launch.diagnostics);
   run.state = std::move(launch.state);
@@ -60,6 +96,7 @@ EmulatedRun Emulator::launch(std::string_view kernel, const machine::LaunchConfi
   run.modeled_cycles = launch.modeled_cycles;
   run.warp_instructions = launch.warp_instructions;
   run.lane_instructions = launch.lane_instructions;
+  run.shadow_bytes = checker.shadow_bytes();
   if (options.trace) run.trace = recorder.take();
   return run;
 }

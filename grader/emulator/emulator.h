@@ -27,10 +27,12 @@ struct EmulatedRun {
   uint64_t warp_instructions = 0;       ///< executed
   uint64_t lane_instructions = 0;       ///< executed, a lane
   trace::Trace trace;                   ///< empty unless asked for
+  size_t shadow_bytes = 0;              ///< host memory that the checker's shadow took
 };
 
 /// How to run.
 struct EmulatorOptions {
+  bool check = false;           ///< watch with the happens-before checker
   bool trace = false;           ///< record events
   bool trace_accesses = false;  ///< and count ordinary loads and stores
 };

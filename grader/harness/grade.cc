@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <chrono>
 #include <regex>
+#include <sstream>
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -17,22 +18,30 @@
 namespace handoff::harness {
 namespace {
 
-/// The explanation inside GoogleTest's message: what a matcher said, or the text after "Failed".
+/// The line of a GoogleTest message that tells a learner most: a matcher's explanation, else what the test's author streamed into the assertion,
+/// else the first line.
 std::string first_line_of(const std::string& message) {
   static const std::regex kActual(R"(Actual: ([^\n]*))");
   std::smatch m;
-  std::string text;
-  if (std::regex_search(message, m, kActual)) {
+  // EXPECT_TRUE and EXPECT_FALSE have "Actual: false" and "Actual: true", which explain nothing.
+  if (std::regex_search(message, m, kActual) && m[1].str() != "true" && m[1].str() != "false") {
     // "nominal, n = 1 (of type handoff::harness::KernelRun), 3 of 5 elements wrong": the type says nothing to a learner.
     static const std::regex kType(R"( \(of type [^)]*\))");
-    text = std::regex_replace(m[1].str(), kType, "");
+    std::string text = std::regex_replace(m[1].str(), kType, "");
     // "[nominal, n = 1], 3 of 5 elements wrong" reads better with a colon.
     const size_t bracket = text.find("], ");
     if (text.starts_with('[') && bracket != std::string::npos) text = text.substr(1, bracket - 1) + ": " + text.substr(bracket + 3);
     return text;
   }
-  text = message.starts_with("Failed\n") ? message.substr(7) : message.starts_with("Skipped\n") ? message.substr(8) : message;
-  return text.substr(0, text.find('\n'));
+  std::istringstream lines(message);
+  std::string first;
+  for (std::string line; std::getline(lines, line);) {
+    if (line.empty() || line == "Failed" || line == "Skipped") continue;
+    if (first.empty()) first = line;
+    const bool assertion = line.starts_with("Value of: ") || line.starts_with("Expected: ") || line.starts_with("Expected equality of these values:") || line.starts_with("  ");
+    if (!assertion) return line;
+  }
+  return first;
 }
 
 class Collector : public ::testing::EmptyTestEventListener {

@@ -53,17 +53,17 @@ std::unique_ptr<machine::AsyncCtaState> make_state(Cta&) { return std::make_uniq
 
 void cta_end(Cta& cta) {
   for (const InFlight& f : state(cta).in_flight) {
-    if (!f.reads_shared && !f.writes_shared) continue;
+    if (f.bytes == 0) continue;  // a copy of nothing endangers nothing
     cta.launch->report(*f.inst, "copy-in-flight-at-exit",
                        f.writes_shared ? fmt::format("the block ended while this copy of {} bytes into its shared memory was unfinished", f.bytes)
                                        : fmt::format("the block ended while this copy still read {} bytes of its shared memory", f.bytes),
-                       f.writes_shared ? "Wait for its mbarrier before the last thread leaves." : "cp.async.bulk.wait_group.read 0 before the last thread leaves would do.");
+                       f.writes_shared ? "Wait for it (its mbarrier, or its group for cp.async) before the last thread leaves." : "cp.async.bulk.wait_group.read 0 before the last thread leaves would do.");
   }
 }
 
 void describe_barriers(Cta& cta, std::vector<std::string>& out) {
   for (const Mbarrier& b : state(cta).barriers) {
-    std::string line = fmt::format("{:<8}phase {}   pending arrivals {} of {}   tx-count {}", barrier_name(cta, b.offset), b.phase, b.pending, b.expected, b.tx);
+    std::string line = fmt::format("{:<7} phase {}   pending arrivals {} of {}   tx-count {}", barrier_name(cta, b.offset), b.phase, b.pending, b.expected, b.tx);
     if (b.announced != 0 || b.arrived != 0) line += fmt::format("   {} of {} expected bytes arrived", b.arrived, b.announced);
     out.push_back(std::move(line));
   }

@@ -101,7 +101,8 @@ void complete_bytes(Cta& owner, uint32_t offset, int64_t bytes, Warp* w, const I
   add_tx(owner, b, -bytes, "complete_tx");
   b.arrived += bytes;
   b.copies++;
-  notify(MbarrierEvent::Kind::CompleteTx, w, inst, mask, owner, b, b.phase, 0, bytes, w != nullptr ? Sem::Relaxed : Sem::Release, Scope::Cluster, op);
+  notify(MbarrierEvent::Kind::CompleteTx, w, inst, mask, owner, b, b.phase, 0, bytes, w != nullptr ? Sem::Relaxed : Sem::Release,
+         w != nullptr ? scope_of(*inst) : Scope::Cluster, op);
   settle(owner, b, inst, when);
 }
 

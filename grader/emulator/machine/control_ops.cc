@@ -43,6 +43,17 @@ bool everybody_arrived(const Cta& cta, const NamedBarrier& b) {
   return true;
 }
 
+/// The result of barrier.red for lanes that waited at `i`.
+void write_reduction(Warp& w, const Inst& i, LaneMask mask, const NamedBarrier& b) {
+  if ((i.sub & 7) == kBarRedPopc) {
+    for_lanes(mask, [&](int l) { lanes<uint32_t>(w.regs, i.d)[l] = b.reduction; });
+  } else {
+    const bool v = (i.sub & 7) == kBarRedAnd ? b.reduction_and != 0 : b.reduction != 0;
+    auto& d = *lanes<uint32_t>(w.regs, i.d);
+    d = (d & ~mask) | (v ? mask : 0);
+  }
+}
+
 /// Completes barrier `id` if its arrivals are all there.
 void check_barrier(Cta& cta, uint32_t id, uint64_t when) {
   NamedBarrier& b = cta.barriers[id];
@@ -53,36 +64,25 @@ void check_barrier(Cta& cta, uint32_t id, uint64_t when) {
   if (cta.launch->observer != nullptr) {
     cta.launch->observer->barrier({BarrierEvent::Kind::Complete, cta.warps.data(), nullptr, 0, id, b.generation});
   }
+  // The results of barrier.red are written now: when the waiters run again, the next use of the barrier may have begun.
+  for (Warp& w : cta.warps) {
+    for (const Fragment& f : w.fragments) {
+      if (f.state != Fragment::State::Blocked || f.waits.empty() || f.waits[0].kind != WaitTarget::Kind::NamedBarrier || f.waits[0].offset != id) continue;
+      const Inst& i = cta.launch->program->code[f.wait_pc];
+      if ((i.sub & 7) >= kBarRedPopc) write_reduction(w, i, f.mask, b);
+    }
+  }
   const uint32_t warps = static_cast<uint32_t>(cta.warps.size());
   const uint64_t generation = b.generation + 1;
-  const uint32_t popc = b.reduction, all = b.reduction_and;
   b = NamedBarrier{};
   b.generation = generation;
-  b.reduction = popc;  // read by the waiters of barrier.red when they resume
-  b.reduction_and = all;
   cta.launch->progress_mark = cta.launch->warp_instructions;
   wake(*cta.domain, WaitTarget::Kind::NamedBarrier, &cta, id, when + timing::kBarrierBase + warps * timing::kBarrierPerWarpX2 / 2);
-}
-
-void write_reduction(Warp& w, const Inst& i, LaneMask mask) {
-  const NamedBarrier& b = w.cta->barriers[first_lane_u32(w, i.a, mask)];
-  if ((i.sub & 7) == kBarRedPopc) {
-    for_lanes(mask, [&](int l) { lanes<uint32_t>(w.regs, i.d)[l] = b.reduction; });
-  } else {
-    const bool v = (i.sub & 7) == kBarRedAnd ? b.reduction_and != 0 : b.reduction != 0;
-    auto& d = *lanes<uint32_t>(w.regs, i.d);
-    d = (d & ~mask) | (v ? mask : 0);
-  }
 }
 
 /// bar.sync/arrive/red: a = barrier id, b = thread count (or none), c = predicate of a reduction.
 void barrier(Warp& w, const Inst& i, LaneMask mask) {
   const uint8_t kind = i.sub & 7;
-  if (w.fragment().resumed) {  // a reduction comes back for its result
-    w.fragment().resumed = false;
-    write_reduction(w, i, mask);
-    return;
-  }
   Cta& cta = *w.cta;
   const uint32_t id = first_lane_u32(w, i.a, mask);
   if (id >= cta.barriers.size()) throw make_fault("bad-barrier", fmt::format("{} uses barrier {}; a CTA has barriers 0–15", describe_lanes(w, mask), id));
@@ -115,12 +115,7 @@ void barrier(Warp& w, const Inst& i, LaneMask mask) {
   const uint64_t generation = b.generation;
   if (observer(w) != nullptr) observer(w)->barrier({kind == kBarArrive ? BarrierEvent::Kind::Arrive : BarrierEvent::Kind::Sync, &w, &i, mask, id, generation});
   if (kind != kBarArrive) {
-    std::vector<WaitTarget> waits{{WaitTarget::Kind::NamedBarrier, &cta, id, generation, mask, false}};
-    if (kind >= kBarRedPopc) {
-      block_and_retry(w, std::move(waits));
-    } else {
-      block_and_continue(w, std::move(waits));
-    }
+    block_and_continue(w, {{WaitTarget::Kind::NamedBarrier, &cta, id, generation, mask, false}});
   }
   check_barrier(cta, id, w.time);
 }
@@ -173,6 +168,18 @@ void require_member(Warp& w, uint32_t member, LaneMask mask, const char* what) {
 
 void bar_warp_sync(Warp& w, const Inst& i, LaneMask mask) {
   const uint32_t member = first_lane_u32(w, i.x, mask);
+  LaneMask same = 0;
+  for_lanes(mask, [&](int l) {
+    if (lanes<uint32_t>(w.regs, i.x)[l] == member) same |= LaneMask{1} << l;
+  });
+  if (same != mask) {
+    // Lanes that name other members come back to this instruction as a fragment of their own.
+    Fragment rest = w.fragment();
+    rest.mask = mask & ~same;
+    w.fragment().mask = mask = same;
+    w.fragments.push_back(std::move(rest));
+    w.reschedule = true;
+  }
   require_member(w, member, mask, "bar.warp.sync");
   note_effect(w);
   if (observer(w) != nullptr) observer(w)->barrier({BarrierEvent::Kind::WarpSync, &w, &i, mask, member, 0});
@@ -589,6 +596,7 @@ void branch_indexed(Warp& w, const Inst& i, LaneMask mask) {
     w.reschedule = true;
   }
   w.next_pc = targets[first];
+  if (targets[first] <= w.fragment().pc) w.reschedule = true;  // the others may be lower now
 }
 
 void call_function(Warp& w, const Inst& i, LaneMask) {

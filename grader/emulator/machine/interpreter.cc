@@ -39,9 +39,22 @@ constexpr uint32_t kFairTurn = 4096;        // instructions before another ready
 /// Lanes that must be present at a collective instruction, or 0 if it asks for none.
 LaneMask required_lanes(const Warp& w, const Inst& i, LaneMask executing) {
   if (i.sync == kSyncAligned) return w.live;
-  if (i.sync == kSyncMask) {
-    const auto* m = lanes<uint32_t>(w.regs, i.x);
-    return m[__builtin_ctz(executing)] & w.live;
+  LaneMask named = 0;
+  if (i.sync == kSyncMask) for_lanes(executing, [&](int l) { named |= lanes<uint32_t>(w.regs, i.x)[l]; });
+  return named & w.live;
+}
+
+/// Which of the executing lanes can execute the collective `i` now. Lanes may name different members (tiles of cooperative groups do):
+/// then one set at a time goes. 0: some member of every set is missing.
+LaneMask complete_set(const Warp& w, const Inst& i, LaneMask executing) {
+  if (i.sync == kSyncAligned) return (w.live & ~executing) == 0 ? executing : 0;
+  const auto* member = lanes<uint32_t>(w.regs, i.x);
+  for (LaneMask rest = executing; rest != 0;) {
+    const uint32_t named = member[__builtin_ctz(rest)];
+    LaneMask same = 0;
+    for_lanes(rest, [&](int l) { same |= member[l] == named ? LaneMask{1} << l : 0; });
+    if ((named & w.live & ~same) == 0) return same;
+    rest &= ~same;
   }
   return 0;
 }
@@ -303,14 +316,19 @@ uint64_t run_slice(Warp& w, uint64_t until, uint32_t limit) {
           break;  // the same instruction again, now for the whole fragment
         }
         if (i.sync != kSyncNone) {
-          const LaneMask required = required_lanes(w, i, mask);
-          if ((required & ~active) != 0) {
+          const LaneMask together = complete_set(w, i, active);
+          if (together == 0) {
             f.state = Fragment::State::Parked;
             break;
           }
+          if (together != active) {
+            split(w, active & ~together, pc);  // they execute the same instruction next
+            mask = together;
+            w.reschedule = true;
+          }
         }
         w.next_pc = pc + 1;
-        const uint32_t current_stack = f.stack;
+        const uint32_t current_stack = w.fragment().stack;
         i.fn(w, i, mask);
         pc = w.next_pc;
         if (w.fragment().state == Fragment::State::Ready) w.fragment().resumed = false;
@@ -354,9 +372,9 @@ void report_stuck_collective(Warp& w) {
     const Launch& launch = *w.cta->launch;
     const Inst& i = launch.program->code[f.pc];
     const LaneMask missing = required_lanes(w, i, f.mask) & ~f.mask;
-    Fault fault = make_fault("diverged-collective",
-                             fmt::format("{} wait at `{}` for lanes {} of the same warp, which cannot get there", describe_lanes(w, f.mask),
-                                         launch.program->statement(i).text, lane_ranges(missing)));
+    const std::string where = fmt::format("{} wait at `{}`", describe_lanes(w, f.mask), launch.program->statement(i).text);
+    Fault fault = make_fault("diverged-collective", missing == 0 ? fmt::format("{}, but their member masks disagree", where)
+                                                                 : fmt::format("{} for lanes {} of the same warp, which cannot get there", where, lane_ranges(missing)));
     fault.diagnostic.place = launch.program->place(i);
     for (const Fragment& o : w.fragments) {
       if (&o == &f || (o.mask & missing) == 0) continue;

@@ -431,6 +431,10 @@ std::string check_config(const Program& program, const LaunchConfig& config, con
   if (config.cluster.volume() > 1) return "clusters of more than one block are not emulated yet";
   const ptx::Function& f = *program.functions[0];
   const uint64_t max_threads = uint64_t{std::max(1u, f.maxntid[0])} * std::max(1u, f.maxntid[1]) * std::max(1u, f.maxntid[2]);
+  const Dim required{f.reqntid[0], std::max(1u, f.reqntid[1]), std::max(1u, f.reqntid[2])};
+  if (required.x != 0 && (config.block.x != required.x || config.block.y != required.y || config.block.z != required.z)) {
+    return fmt::format("a block of {}×{}×{} threads, but {} requires {}×{}×{}", config.block.x, config.block.y, config.block.z, program.name, required.x, required.y, required.z);
+  }
   if (f.maxntid[0] != 0 && config.block.volume() > max_threads) return fmt::format("a block of {} threads, but {} declares at most {}", config.block.volume(), program.name, max_threads);
   return {};
 }

@@ -4,6 +4,8 @@
 // before it happens: a fault names the first lane that breaks the rule. A generic address is resolved lane by lane; accesses that
 // name their space skip that. Shared addresses are 32-bit offsets whose upper byte may name a CTA of the cluster.
 #include <algorithm>
+#include <bit>
+#include <cmath>
 #include <cstring>
 
 #include <fmt/format.h>
@@ -185,7 +187,7 @@ class Recorder {
 };
 
 /// A write changed memory: wake what may watch it, and look after barriers.
-void after_write(Warp& w, const Target& t, uint32_t bytes) {
+void after_write(Warp& w, int lane, const Target& t, uint32_t bytes) {
   if (t.region == Region::Global) {
     touch_global(*w.cta->launch);
   } else if (t.region == Region::Shared) {
@@ -195,7 +197,7 @@ void after_write(Warp& w, const Target& t, uint32_t bytes) {
       Launch& launch = *w.cta->launch;
       if (launch.async != nullptr && launch.async->hits_barrier != nullptr && launch.async->hits_barrier(*t.owner, offset, bytes)) {
         const Inst& i = launch.program->code[w.fragment().pc];
-        launch.report(i, "barrier-overwritten", fmt::format("{} writes {} bytes over the live mbarrier `{}`", describe_threads(w, LaneMask{1}), bytes, launch.program->describe_shared(offset & ~7u)),
+        launch.report(i, "barrier-overwritten", fmt::format("{} writes {} bytes over the live mbarrier `{}`", describe_threads(w, LaneMask{1} << lane), bytes, launch.program->describe_shared(offset & ~7u)),
                       "A barrier's 8 bytes may be used for nothing else until mbarrier.inval.");
       }
     }
@@ -346,7 +348,7 @@ void store(Warp& w, const Inst& i, LaneMask mask) {
     for (uint32_t e = 0; e < m.count; e++) {
       store_element(t.host + e * m.element, w.regs + slot_of(regs[e]) + static_cast<size_t>(l) * width_of(regs[e]), m.element);
     }
-    after_write(w, t, bytes);
+    after_write(w, l, t, bytes);
     record.add(l, t);
   });
   record.flush();
@@ -396,8 +398,16 @@ void atom_half(AtomOp op, std::byte* at, const std::byte* b, bool bf16) {
   to_bytes<uint16_t>(at, bf16 ? float_to_bf16(r) : float_to_half(r));
 }
 
+/// atom.add.f32: on global memory subnormal inputs and results become zeros of their sign, on shared memory they stay
+/// (PTX §9.7.13.5). A NaN is the canonical one.
+float add_float(float old, float b, bool flush) {
+  const auto flushed = [flush](float f) { return flush && std::fpclassify(f) == FP_SUBNORMAL ? std::copysign(0.0f, f) : f; };
+  const float sum = flushed(flushed(old) + flushed(b));
+  return std::isnan(sum) ? std::bit_cast<float>(0x7fffffffu) : sum;
+}
+
 /// Applies `op` to the element at `at` with operands b and c.
-void apply_atom(AtomOp op, Type type, std::byte* at, const std::byte* b, const std::byte* c) {
+void apply_atom(AtomOp op, Type type, Region region, std::byte* at, const std::byte* b, const std::byte* c) {
   const bool plain = op == AtomOp::Exch || op == AtomOp::Cas;
   switch (type) {
     case Type::F16x2:
@@ -413,6 +423,7 @@ void apply_atom(AtomOp op, Type type, std::byte* at, const std::byte* b, const s
       if (!plain) { atom_half(op, at, b, type == Type::BF16); return; }
       break;
     case Type::F32:
+      if (op == AtomOp::Add) { to_bytes(at, add_float(from_bytes<float>(at), from_bytes<float>(b), region == Region::Global)); return; }
       if (!plain) { to_bytes(at, atom_float(op, from_bytes<float>(at), from_bytes<float>(b))); return; }
       break;
     case Type::F64:
@@ -454,7 +465,7 @@ void atomic(Warp& w, const Inst& i, LaneMask mask) {
       std::memcpy(old, at, m.element);
       const std::byte* rb = w.regs + slot_of(b[e]) + static_cast<size_t>(l) * width_of(b[e]);
       const std::byte* rc = op == AtomOp::Cas ? w.regs + slot_of(c[e]) + static_cast<size_t>(l) * width_of(c[e]) : rb;
-      apply_atom(op, type, at, rb, rc);
+      apply_atom(op, type, t.region, at, rb, rc);
       changed = changed || std::memcmp(old, at, m.element) != 0;
       if (returns && dst[e] != kNoOperand) {
         const SlotWidth slot = width_of(dst[e]);
@@ -463,7 +474,7 @@ void atomic(Warp& w, const Inst& i, LaneMask mask) {
         std::memcpy(r, old, m.element);
       }
     }
-    if (changed) after_write(w, t, bytes);
+    if (changed) after_write(w, l, t, bytes);
     record.add(l, t);
   });
   // An atomic that changed nothing (a failed cas in a spin loop) is an observation, not an effect.
@@ -527,7 +538,7 @@ void store_bulk(Warp& w, const Inst& i, LaneMask mask) {
     for (uint64_t k = 0; k < size; k += 8) {
       const Target t = resolve(w, i, l, a + k, 8, true, "writes");
       std::memset(t.host, 0, 8);
-      after_write(w, t, 8);
+      after_write(w, l, t, 8);
       Recorder record(w, i, Access::Kind::Write, Sem::Weak, Scope::None, 8);
       record.add(l, t);
       record.flush();

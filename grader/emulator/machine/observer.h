@@ -113,8 +113,8 @@ struct BarrierEvent {
 class Observer {
  public:
   virtual ~Observer() = default;
-  virtual void launch_begin(const Launch&) {}
-  virtual void launch_end(const Launch&) {}
+  virtual void launch_begin(Launch&) {}
+  virtual void launch_end(Launch&) {}
   virtual void cta_begin(Cta&) {}
   virtual void cta_end(Cta&) {}
   virtual void access(const Access&) {}

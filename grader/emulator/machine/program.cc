@@ -60,6 +60,7 @@ bool is_clock(std::string_view name) { return name.starts_with("%clock") || name
 
 /// The name that a learner gave to a variable: the last component of its demangled form.
 std::string source_name(const std::string& ptx_name) {
+  if (!ptx_name.starts_with("_Z")) return ptx_name;  // the demangler would take `s` for the type short
   int status = 0;
   std::unique_ptr<char, void (*)(void*)> demangled(abi::__cxa_demangle(ptx_name.c_str(), nullptr, nullptr, &status), std::free);
   if (status != 0 || !demangled) return ptx_name;
@@ -651,9 +652,9 @@ std::unique_ptr<LoadedModule> LoadedModule::load(std::string ptx, GlobalMemory& 
     for (const ptx::Variable::Reloc& r : v.relocs) {
       auto at = loaded->symbols_.find(v.name);
       auto to = loaded->symbols_.find(r.symbol);
-      if (at == loaded->symbols_.end() || to == loaded->symbols_.end() || r.offset + 8 > at->second.size) continue;
+      if (at == loaded->symbols_.end() || to == loaded->symbols_.end() || r.offset + r.size > at->second.size) continue;
       const uint64_t value = to->second.address + static_cast<uint64_t>(r.addend);
-      std::memcpy(memory.find(at->second.address, 1)->host + r.offset, &value, 8);
+      std::memcpy(memory.find(at->second.address, 1)->host + r.offset, &value, r.size);
     }
   }
   return loaded;

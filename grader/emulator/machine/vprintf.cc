@@ -42,7 +42,15 @@ std::string format_printf(const std::string& format, const ArgumentReader& read,
     size_t k = i + 1;
     while (k < format.size() && std::strchr("-+ #0123456789.*", format[k]) != nullptr) {
       if (format[k] == '*') {
-        flags += std::to_string(static_cast<int32_t>(take(4)));
+        const auto value = static_cast<int32_t>(take(4));
+        // A negative precision counts as none (C17 §7.21.6.1).
+        if (flags.back() != '.') {
+          flags += std::to_string(value);
+        } else if (value >= 0) {
+          flags += std::to_string(value);
+        } else {
+          flags.pop_back();
+        }
       } else if (flags.size() < 32) {
         flags += format[k];
       }

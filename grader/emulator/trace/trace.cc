@@ -10,12 +10,18 @@ namespace handoff::trace {
 using machine::AsyncOpInfo;
 using machine::MbarrierEvent;
 
-void Recorder::launch_begin(const machine::Launch& launch) { launch_ = &launch; }
+void Recorder::launch_begin(machine::Launch& launch) { launch_ = &launch; }
 
-void Recorder::launch_end(const machine::Launch& launch) {
+void Recorder::launch_end(machine::Launch& launch) {
   trace_.totals.warp_instructions = launch.warp_instructions;
   trace_.totals.lane_instructions = launch.lane_instructions;
   launch_ = nullptr;
+}
+
+uint64_t Recorder::hardware_time(const machine::Cta& cta) const {
+  // What an instruction causes at once, a phase's completion by its last arrive, has that warp's time, which may be ahead of the domain's.
+  const uint64_t now = cta.domain->now;
+  return launch_->running != nullptr ? std::max(now, launch_->running->time) : now;
 }
 
 Event& Recorder::add(Event::Kind kind, const machine::Inst* inst, machine::Warp* warp, machine::Cta* cta, uint64_t cycle) {
@@ -78,7 +84,7 @@ void Recorder::mbarrier(const MbarrierEvent& m) {
     case Kind::TestTrue: kind = Event::Kind::WaitTrue; t.waits_true += threads; break;
     case Kind::TestFalse: kind = Event::Kind::WaitFalse; t.waits_false += threads; break;
   }
-  Event& e = add(kind, m.inst, m.warp, m.owner, m.warp != nullptr ? m.warp->time : m.owner->domain->now);
+  Event& e = add(kind, m.inst, m.warp, m.owner, m.warp != nullptr ? m.warp->time : hardware_time(*m.owner));
   e.mask = m.mask;
   e.object = async::barrier_name(*m.owner, m.offset);
   e.phase = m.phase;
@@ -98,7 +104,7 @@ void Recorder::async_op(const AsyncOpInfo& o, AsyncOpInfo::Milestone milestone) 
   }
   static constexpr Event::Kind kKinds[] = {Event::Kind::CopyIssued, Event::Kind::CopyRead, Event::Kind::CopyWritten, Event::Kind::CopySignalled};
   Event& e = add(kKinds[static_cast<size_t>(milestone)], o.inst, milestone == Milestone::Issued ? o.warp : nullptr, o.warp->cta,
-                 milestone == Milestone::Issued ? o.warp->time : o.warp->cta->domain->now);
+                 milestone == Milestone::Issued ? o.warp->time : hardware_time(*o.warp->cta));
   e.mask = 1u << o.lane;
   e.bytes = o.bytes;
   e.op = o.id;

@@ -65,8 +65,8 @@ class Recorder : public machine::Observer {
  public:
   /// `with_accesses`: count ordinary loads and stores too, which makes the run slower.
   explicit Recorder(bool with_accesses) : with_accesses_(with_accesses) {}
-  void launch_begin(const machine::Launch& launch) override;
-  void launch_end(const machine::Launch& launch) override;
+  void launch_begin(machine::Launch& launch) override;
+  void launch_end(machine::Launch& launch) override;
   void access(const machine::Access& access) override;
   void barrier(const machine::BarrierEvent& event) override;
   void mbarrier(const machine::MbarrierEvent& event) override;
@@ -77,6 +77,7 @@ class Recorder : public machine::Observer {
   Trace take() { return std::move(trace_); }
 
  private:
+  uint64_t hardware_time(const machine::Cta& cta) const;
   Event& add(Event::Kind kind, const machine::Inst* inst, machine::Warp* warp, machine::Cta* cta, uint64_t cycle);
   bool with_accesses_;
   const machine::Launch* launch_ = nullptr;

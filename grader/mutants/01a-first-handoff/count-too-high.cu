@@ -1,7 +1,7 @@
 // Wrong: the count is the whole block, but only the producers arrive.
 // Half of the arrivals never come, and the consumers wait for ever.
 // expect: arrival-count-mismatch @ 30
-// needs: core
+// needs: checker
 #include "course.cuh"
 
 constexpr int kTile = 256;

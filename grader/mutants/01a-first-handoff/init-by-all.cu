@@ -1,7 +1,7 @@
 // Wrong: every thread of the block initialises the barrier.
 // An mbarrier may be initialised once; a second init of a live one is undefined.
 // expect: barrier-overwritten @ 17
-// needs: checker
+// needs: core
 #include "course.cuh"
 
 constexpr int kTile = 256;

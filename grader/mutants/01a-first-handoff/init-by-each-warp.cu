@@ -1,7 +1,7 @@
 // Wrong: lane 0 of every warp initialises the barrier.
 // The later warps initialise a barrier that is already live.
 // expect: barrier-overwritten @ 18
-// needs: checker
+// needs: core
 #include "course.cuh"
 
 constexpr int kTile = 256;

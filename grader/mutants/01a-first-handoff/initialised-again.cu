@@ -1,7 +1,7 @@
 // Wrong: thread 0 initialises the barrier again after its arrival, "for the next use".
 // The barrier is live and in use, and has not been invalidated.
 // expect: barrier-overwritten @ 29
-// needs: checker
+// needs: core
 #include "course.cuh"
 
 constexpr int kTile = 256;

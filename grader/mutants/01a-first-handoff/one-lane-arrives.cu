@@ -1,7 +1,7 @@
 // Wrong: one lane arrives for its warp, the count is still one arrival a thread.
 // 31 of 32 arrivals never come.
 // expect: arrival-count-mismatch @ 31
-// needs: core
+// needs: checker
 #include "course.cuh"
 
 constexpr int kTile = 256;

@@ -1,7 +1,7 @@
 // Wrong: a producer that meets the end of the input returns without arriving.
 // In the last, ragged tile the missing arrivals never come. Sizes that fill every tile work.
 // expect: arrival-count-mismatch @ 31
-// needs: core
+// needs: checker
 #include "course.cuh"
 
 constexpr int kTile = 256;

@@ -1,7 +1,7 @@
 // Wrong: the barrier lives in the last 8 bytes of the tile.
 // The second copy writes over the live barrier.
 // expect: barrier-overwritten @ 25
-// needs: checker
+// needs: core
 #include "course.cuh"
 
 constexpr int kTile = 1024;

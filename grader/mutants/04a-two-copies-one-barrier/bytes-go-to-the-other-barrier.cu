@@ -1,7 +1,7 @@
 // Wrong: all bytes are announced on the first barrier, and the second copy signals the second.
 // Half of the bytes announced on the first barrier never come there.
 // expect: tx-bytes-mismatch @ 24
-// needs: core
+// needs: checker
 #include "course.cuh"
 
 constexpr int kTile = 1024;

@@ -1,7 +1,7 @@
 // Wrong: a plain arrive, and no bytes announced.
 // The arrival completes phase 0 at once; the copies count their bytes in a phase that expects none.
 // expect: tx-bytes-mismatch @ 24
-// needs: core
+// needs: checker
 #include "course.cuh"
 
 constexpr int kTile = 1024;

@@ -1,7 +1,7 @@
 // Wrong: twice the bytes of the tile are announced.
 // Half of them never come, and phase 0 never completes.
 // expect: tx-bytes-mismatch @ 23
-// needs: core
+// needs: checker
 #include "course.cuh"
 
 constexpr int kTile = 1024;

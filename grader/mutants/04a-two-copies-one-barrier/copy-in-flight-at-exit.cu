@@ -1,7 +1,7 @@
 // Wrong: when the tile is done, thread 0 fetches the next one, which nobody waits for.
 // The block ends while the copy writes its shared memory.
 // expect: copy-in-flight-at-exit @ 36
-// needs: checker
+// needs: core
 #include "course.cuh"
 
 constexpr int kTile = 1024;

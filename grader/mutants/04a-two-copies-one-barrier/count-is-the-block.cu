@@ -1,7 +1,7 @@
 // Wrong: the barrier counts one arrival a thread, and only one thread arrives.
 // The other arrivals never come.
 // expect: arrival-count-mismatch @ 28
-// needs: core
+// needs: checker
 #include "course.cuh"
 
 constexpr int kTile = 1024;

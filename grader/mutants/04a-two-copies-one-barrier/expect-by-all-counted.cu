@@ -1,7 +1,7 @@
 // Wrong: the barrier counts the arrivals of all threads, and each of them announces the whole tile.
 // Only the bytes of one tile ever come.
 // expect: tx-bytes-mismatch @ 22
-// needs: core
+// needs: checker
 #include "course.cuh"
 
 constexpr int kTile = 1024;

@@ -1,7 +1,7 @@
 // Wrong: expect_tx announces the bytes, but nobody arrives.
 // All bytes land and the one pending arrival never comes.
 // expect: arrival-count-mismatch @ 28
-// needs: core
+// needs: checker
 #include "course.cuh"
 
 constexpr int kTile = 1024;

@@ -1,7 +1,7 @@
 // Wrong: the barrier is initialised again between the two copies.
 // It is live, it has counted an arrival, and a copy is about to signal it.
 // expect: barrier-overwritten @ 25
-// needs: checker
+// needs: core
 #include "course.cuh"
 
 constexpr int kTile = 1024;

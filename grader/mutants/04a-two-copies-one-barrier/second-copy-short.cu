@@ -1,7 +1,7 @@
 // Wrong: the second copy brings 1024 bytes.
 // 1024 announced bytes never come.
 // expect: tx-bytes-mismatch @ 23
-// needs: core
+// needs: checker
 #include "course.cuh"
 
 constexpr int kTile = 1024;

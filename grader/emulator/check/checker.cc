@@ -1,0 +1,1004 @@
+// Tested by checker_test.cc, by the diagnostics catalogue's examples and by every exercise's mutants, variants and bypasses.
+//
+// What is ordered. A thread's accesses are ordered by program order. Between threads there is an edge where one releases and another
+// acquires (PTX §8.9.4): arriving at and leaving a barrier of the block or of a warp; an mbarrier arrive with .release and a wait with
+// .acquire that saw its phase complete; a release pattern and an acquire pattern on the same location. Relaxed operations and fences
+// combine as §8.8 says. Scopes must cover both threads. Each edge carries everything its source knows, so order is transitive.
+//
+// Asynchronous operations are actors of their own. They start after what their issuer did before (§8.9.1.1) and are ordered with nothing
+// that comes later, until their completion is observed: for a load, a wait on the mbarrier that saw the phase in which its last bytes were
+// counted; for a store, wait_group by the issuing thread, .read for the source only; for cp.async, its own wait_group or an mbarrier that it
+// arrives on. Observing carries the operation's own effects and nothing of its issuer's.
+//
+// Proxies. Bulk copies access memory through the async proxy. Order alone does not make a generic write visible to it: the writing thread
+// must execute a proxy fence after the write and before the release that leads to the issue (§9.7.13.4). So knowledge comes in shades:
+// ordered; ordered and fenced by the thread that wrote; ordered with a fence by anybody on the path. A fence in the wrong thread is a warning, none an
+// error. Generic reads that are merely ordered before an async write are silent: every published ring relies on that.
+//
+// How it is kept. Every warp counts synchronisation steps; a clock says up to which step of which lane a thread knows (clock.h). Shadow cells
+// remember the step of the last write and of the reads since (shadow.h). An access is checked against what the cell remembers the moment it
+// happens, and an asynchronous operation at its issue: since it may do its work any time from then on, later accesses are checked against it.
+//
+// Causes. A race may be the shadow of another mistake: a wait that answered false and was not repeated, or one that was satisfied by an older
+// phase. Findings are kept until the launch ends; then each is asked whether a wait of one party on a barrier that the other party signals
+// later explains it. The cause is reported first, at the wait.
+//
+// Deliberately not modelled: values (a data-dependent order through plain loads is a race even if it happens to work), lanes ordered by
+// shuffles (they exchange registers, not memory), and the scope difference of cluster and gpu between CTAs of different clusters.
+#include "grader/emulator/check/checker.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "grader/emulator/async/async_state.h"
+
+namespace handoff::check {
+
+using machine::Access;
+using machine::AsyncOpInfo;
+using machine::BarrierEvent;
+using machine::Cta;
+using machine::FenceInfo;
+using machine::for_lanes;
+using machine::GroupEvent;
+using machine::Inst;
+using machine::kFullMask;
+using machine::LaneMask;
+using machine::Launch;
+using machine::MbarrierEvent;
+using machine::Region;
+using machine::Scope;
+using machine::Sem;
+using machine::Warp;
+
+namespace {
+
+bool releases(Sem s) { return s == Sem::Release || s == Sem::AcqRel || s == Sem::Sc; }
+bool acquires(Sem s) { return s == Sem::Acquire || s == Sem::AcqRel || s == Sem::Sc; }
+bool strong(Sem s) { return s != Sem::Weak; }
+
+// Keys of Clock::other.
+constexpr uint64_t kBarrierKey = uint64_t{1} << 60, kBulkReadKey = uint64_t{2} << 60, kBulkWriteKey = uint64_t{3} << 60, kCpAsyncKey = uint64_t{4} << 60;
+
+/// Lanes of a warp that know the same.
+struct LaneGroup {
+  LaneMask mask;
+  Knowledge now;
+  Knowledge at_release_fence;   ///< for relaxed signals after a fence
+  Knowledge to_acquire;         ///< seen by relaxed reads and waits, taken over by the next acquire fence
+  bool fenced = false, pending = false;
+};
+
+/// The last answer that lanes got from an mbarrier.
+struct WaitRecord {
+  uint64_t barrier;   ///< clock key
+  LaneMask mask;
+  uint64_t phase;     ///< asked for; −1 wraps
+  bool complete;
+  const Inst* inst;
+};
+
+struct WarpState {
+  uint32_t key = 0;
+  uint32_t n = 1;     ///< the current step; accesses are stamped with it
+  Warp* warp = nullptr;
+  std::vector<LaneGroup> groups;
+  std::vector<WaitRecord> waits;
+  std::map<uint32_t, std::pair<LaneMask, Knowledge>> warp_sync;  ///< bar.warp.sync in progress, by member mask
+};
+
+/// A signal that a thread or an operation gave to a barrier.
+struct ArrivalRecord {
+  uint32_t key, n;
+  LaneMask mask;
+  uint64_t phase;
+};
+
+struct BarrierState {
+  uint64_t key = 0;         ///< of Clock::other
+  Knowledge arrived;        ///< of all arrivals so far
+  Knowledge completed;      ///< at the last completion
+  uint64_t observed = 0;    ///< phases that some wait has seen complete
+  uint32_t init_key = 0, init_n = 0;
+  int init_lane = 0;
+  const Inst* init = nullptr;
+  uint32_t fence_n = 0;     ///< step of the initialising thread's fence after the init; 0: none yet
+  std::vector<ArrivalRecord> arrivals;
+  const Inst* first_copy = nullptr;
+  int64_t in_flight = 0;    ///< bytes of copies issued and not yet counted
+};
+
+struct NamedState {
+  Knowledge arrived;
+  std::vector<std::pair<WarpState*, LaneMask>> waiting;
+};
+
+struct Operation {
+  AsyncOpInfo info;
+  uint32_t key = 0, n = 0;         ///< issuer's warp and step
+  uint64_t barrier = 0;            ///< clock key of the barrier that it signals, 0: none
+  uint64_t phase = 0;              ///< in which its bytes were counted last
+  bool signalled = false;
+  uint64_t bytes_counted = 0;
+  uint64_t thread_key = 0;         ///< group component of the issuing thread
+  uint64_t sequence = 0;           ///< among that thread's operations of this kind
+  std::vector<std::pair<uint64_t, uint64_t>> arrives;  ///< cp.async: barriers (key, phase) whose phase includes it
+};
+
+/// Groups of one thread.
+struct ThreadState {
+  uint64_t bulk_issued = 0, copy_issued = 0;
+  std::vector<uint64_t> bulk_groups, copy_groups;  ///< operations issued when each was committed
+};
+
+struct CtaState {
+  uint32_t base = 0;   ///< key of warp 0
+  Shadow shared;
+  std::unordered_map<uint32_t, BarrierState> barriers;   ///< by offset
+  std::array<NamedState, 16> named;
+  std::unordered_map<uint32_t, ThreadState> threads;     ///< by thread index
+  std::vector<std::unique_ptr<WarpState>> warps;
+  const Cta* cta = nullptr;
+};
+
+/// A location used for synchronisation.
+struct Location {
+  Knowledge wide;                                     ///< released at gpu or sys scope
+  std::vector<std::pair<uint32_t, Knowledge>> narrow; ///< released at cta or cluster scope, by linear CTA
+};
+
+/// A party of a finding, for the search of causes.
+struct PartyOf {
+  Party party = Party::None;
+  uint32_t key = 0;
+  uint32_t n = 0;     ///< step or operation index
+  LaneMask mask = 0;
+};
+
+struct Finding {
+  Diagnostic diagnostic;
+  PartyOf later, earlier;
+  std::vector<WaitRecord> later_waits, earlier_waits;
+};
+
+int rank_of(const Diagnostic& d) {
+  if (d.severity == Severity::Warning) return 5;
+  if (d.severity == Severity::Note) return 6;
+  static const std::vector<std::string> kCauses = {"out-of-bounds", "misaligned", "bad-copy", "barrier-not-initialized", "barrier-overwritten", "many-lanes-issue", "missing-retry-loop", "stale-parity",
+                                                   "tx-bytes-mismatch", "arrival-count-mismatch", "phase-overrun", "diverged-collective", "trap", "assertion-failed", "unsupported-instruction", "bad-barrier"};
+  for (const std::string& c : kCauses) {
+    if (d.id == c) return 0;
+  }
+  if (d.id == "deadlock" || d.id == "stalled") return 3;
+  if (d.id == "copy-in-flight-at-exit") return 2;
+  return 1;
+}
+
+}  // namespace
+
+struct Checker::State {
+  Launch* launch = nullptr;
+  std::unordered_map<const Cta*, std::unique_ptr<CtaState>> ctas;
+  std::vector<const Cta*> cta_of_key;     ///< linear CTA → Cta while it lives
+  Shadow global;
+  std::unordered_map<uint64_t, Location> global_locations;
+  std::map<std::pair<const Cta*, uint32_t>, Location> shared_locations;
+  std::vector<Operation> operations;      ///< index = Operation number; id − 1
+  uint64_t next_barrier = 1;
+  std::unordered_map<uint64_t, std::vector<ArrivalRecord>> arrivals;  ///< of barriers, by key, outliving their CTA
+  std::vector<Finding> findings;
+  uint32_t warps_per_cta = 0;
+
+  // --- lookups ---
+  CtaState& of(const Cta& cta) { return *ctas.at(&cta); }
+  WarpState& of(const Warp& w) { return *of(*w.cta).warps[w.index]; }
+  const machine::Program& program() const { return *launch->program; }
+  SourcePlace place(const Inst* i) const { return i == nullptr ? SourcePlace{} : program().place(*i); }
+  Operation& op(uint64_t id) { return operations[id - 1]; }
+
+  std::string who(uint32_t key, LaneMask mask) const {
+    std::string s;
+    if (launch->config.grid.volume() > 1) s = fmt::format("CTA {} ", key / warps_per_cta);
+    const uint32_t warp = key % warps_per_cta;
+    return s + (__builtin_popcount(mask) == 1 ? fmt::format("warp {} lane {}", warp, machine::lane_ranges(mask)) : fmt::format("warp {} lanes {}", warp, machine::lane_ranges(mask)));
+  }
+  std::string bytes_name(Region region, uint64_t address, uint32_t bytes) const {
+    if (region == Region::Shared) return fmt::format("{} ({} bytes)", program().describe_shared(static_cast<uint32_t>(address)), bytes);
+    return fmt::format("{}", launch->memory->describe(address));
+  }
+  static std::string at(const SourcePlace& p) { return fmt::format("{}:{}", p.file.substr(p.file.rfind('/') + 1), p.line); }
+
+  // --- lane groups ---
+  /// Splits groups so that `mask` is a union of whole groups, and calls f for each of them.
+  template <class F>
+  void each_group(WarpState& w, LaneMask mask, F&& f) {
+    for (size_t g = 0; g < w.groups.size(); g++) {
+      const LaneMask in = w.groups[g].mask & mask;
+      if (in == 0) continue;
+      if (in != w.groups[g].mask) {
+        LaneGroup rest = w.groups[g];
+        rest.mask &= ~in;
+        w.groups[g].mask = in;
+        w.groups.push_back(std::move(rest));
+      }
+      f(w.groups[g]);
+    }
+  }
+  /// Joins groups that know the same again.
+  static void merge_groups(WarpState& w) {
+    for (size_t a = 0; a < w.groups.size(); a++) {
+      for (size_t b = a + 1; b < w.groups.size();) {
+        LaneGroup &x = w.groups[a], &y = w.groups[b];
+        if (x.now == y.now && x.fenced == y.fenced && x.pending == y.pending && x.at_release_fence == y.at_release_fence && x.to_acquire == y.to_acquire) {
+          x.mask |= y.mask;
+          w.groups.erase(w.groups.begin() + static_cast<std::ptrdiff_t>(b));
+        } else {
+          b++;
+        }
+      }
+    }
+  }
+  /// What the lanes of `g` publish when they release now.
+  static Knowledge published(const WarpState& w, const LaneGroup& g, LaneMask mask) {
+    Knowledge k = g.now;
+    const bool same = k.order == k.any;
+    k.order = Clock::with_warp(k.order, w.key, mask, w.n);
+    k.any = same ? k.order : Clock::with_warp(k.any, w.key, mask, w.n);
+    return k;
+  }
+  /// What a signal of lanes carries: everything if it releases, what the last release fence published if it is relaxed.
+  static Knowledge signal(const WarpState& w, const LaneGroup& g, LaneMask mask, bool release) {
+    Knowledge k = published(w, g, mask);
+    if (release) return k;
+    Knowledge r = g.fenced ? g.at_release_fence : Knowledge{};
+    r.any = k.any;
+    return r;
+  }
+  /// A thread sees `k`: takes it over if it acquires, else keeps it for an acquire fence.
+  static void see(LaneGroup& g, const Knowledge& k, bool acquire) {
+    if (acquire) {
+      g.now.join(k);
+    } else {
+      g.now.join_any(k);
+      g.to_acquire.join(k);
+      g.pending = true;
+    }
+  }
+
+  // --- order ---
+  static bool knows(const ClockPtr& c, uint32_t key, int lane, uint32_t n) { return c && c->warp(key, lane) >= n; }
+  static uint64_t known(const ClockPtr& c, uint64_t key) { return c ? c->other(key) : 0; }
+  /// Does a clock cover the end of the operation's writing (or only its reading)?
+  bool complete(const Operation& o, const ClockPtr& c, bool reading_only) const {
+    switch (o.info.kind) {
+      case AsyncOpInfo::Kind::CpAsync:
+        if (known(c, kCpAsyncKey | o.thread_key) > o.sequence) return true;
+        return std::any_of(o.arrives.begin(), o.arrives.end(), [&](const auto& a) { return known(c, a.first) > a.second; });
+      case AsyncOpInfo::Kind::BulkPrefetch: return true;
+      default: break;
+    }
+    if (o.barrier != 0) return o.signalled && known(c, o.barrier) > o.phase;
+    return known(c, (reading_only ? kBulkReadKey : kBulkWriteKey) | o.thread_key) > o.sequence;
+  }
+
+  // --- findings ---
+  void find(std::string id, Severity severity, std::string message, std::string hint, const Inst* later, std::vector<std::pair<const Inst*, std::string>> related, PartyOf later_party = {},
+            PartyOf earlier_party = {}) {
+    Finding f;
+    f.diagnostic.id = std::move(id);
+    f.diagnostic.severity = severity;
+    f.diagnostic.place = place(later);
+    for (const Finding& old : findings) {
+      if (old.diagnostic.id == f.diagnostic.id && old.diagnostic.place.line == f.diagnostic.place.line && old.diagnostic.place.file == f.diagnostic.place.file) return;
+    }
+    f.diagnostic.message = std::move(message);
+    f.diagnostic.hint = std::move(hint);
+    for (auto& [inst, role] : related) f.diagnostic.related.push_back({place(inst), std::move(role)});
+    f.later = later_party;
+    f.earlier = earlier_party;
+    f.later_waits = waits_of(later_party);
+    f.earlier_waits = waits_of(earlier_party);
+    findings.push_back(std::move(f));
+  }
+  std::vector<WaitRecord> waits_of(const PartyOf& p) {
+    std::vector<WaitRecord> list;
+    uint32_t key = p.key;
+    LaneMask mask = p.mask;
+    if (p.party == Party::None) return list;
+    if (p.party == Party::Async) {
+      const Operation& o = operations[p.n];
+      key = o.key;
+      mask = LaneMask{1} << o.info.lane;
+    }
+    const uint32_t cta = key / warps_per_cta;
+    if (cta >= cta_of_key.size() || cta_of_key[cta] == nullptr) return list;
+    for (const WaitRecord& r : of(*cta_of_key[cta]).warps[key % warps_per_cta]->waits) {
+      if ((r.mask & mask) != 0) list.push_back(r);
+    }
+    return list;
+  }
+
+  // --- accesses ---
+  struct Accessor {
+    PartyOf party;
+    const Inst* inst;
+    const Knowledge* k;
+    Scope strong = Scope::None;
+    int lane = 0;
+    uint32_t cta = 0;
+  };
+  bool same_thread(const Accessor& a, uint32_t key, int lane) const { return a.party.party == Party::Thread && a.party.key == key && a.lane == lane; }
+  /// Two strong accesses whose scopes cover each other's threads do not race.
+  bool morally_strong(const Accessor& a, Scope other, uint32_t other_key) const {
+    if (a.strong == Scope::None || other == Scope::None) return false;
+    const bool narrow = a.strong == Scope::Cta || a.strong == Scope::Cluster || other == Scope::Cta || other == Scope::Cluster;
+    return !narrow || other_key / warps_per_cta == a.cta;
+  }
+
+  const char* region_fence(Region r) const { return r == Region::Global ? "fence.proxy.async.global" : "fence.proxy.async.shared::cta"; }
+
+  void thread_reads(Cell& cell, const Accessor& a, Region region, uint64_t address, uint32_t bytes);
+  void thread_writes(Cell& cell, const Accessor& a, Region region, uint64_t address, uint32_t bytes, bool atomic);
+  void async_reads(Cell& cell, const Operation& o, const Knowledge& k, uint32_t index, Region region, uint64_t address);
+  void async_writes(Cell& cell, const Operation& o, const Knowledge& k, uint32_t index, Region region, uint64_t address, bool reduction);
+  void report_thread_race(const Accessor& a, const char* verb, uint32_t key, LaneMask mask, uint32_t n, const Inst* other, const char* other_verb, Region region, uint64_t address, uint32_t bytes);
+  void fence_missing(const Operation& o, const Knowledge& k, const WriteRecord& w, uint32_t index, Region region, uint64_t address, const char* verb);
+  std::string barrier_hint(const Operation& o) const;
+
+  void explain_deadlock();
+  void check_bytes_at_exit(Cta& cta);
+  void add_causes();
+};
+
+// --- the rules: threads -------------------------------------------------------------------------------------------------
+
+std::string Checker::State::barrier_hint(const Operation& o) const {
+  if (o.info.mbarrier_owner == nullptr) return "cp.async.bulk.wait_group by the issuing thread, then a barrier, would order them.";
+  return fmt::format("A wait on `{}` for the phase that counts these bytes would order them.", async::barrier_name(*o.info.mbarrier_owner, o.info.mbarrier));
+}
+
+void Checker::State::report_thread_race(const Accessor& a, const char* verb, uint32_t key, LaneMask mask, uint32_t n, const Inst* other, const char* other_verb, Region region, uint64_t address,
+                                        uint32_t bytes) {
+  const bool scope = [&] {
+    bool all = true;
+    for_lanes(mask, [&](int l) { all = all && knows(a.k->any, key, l, n); });
+    return all;
+  }();
+  const bool cross = key / warps_per_cta != a.cta;
+  find(scope && cross ? "scope-too-narrow" : "data-race", Severity::Error,
+       fmt::format("{} {} {} ({}), which {} {} ({}): {}", who(a.party.key, LaneMask{1} << a.lane), verb, bytes_name(region, address, bytes), at(place(a.inst)), who(key, mask), other_verb,
+                   at(place(other)), scope ? (cross ? "they are ordered only at a scope that does not include the other block" : "the signal between them is relaxed and orders nothing") : "nothing orders them"),
+       scope ? "Release and acquire semantics with a scope that covers both threads are needed." : "An arrive after the one and a wait before the other, or a barrier between them, would order them.", a.inst,
+       {{other, std::string("the other access: ") + other_verb}}, a.party, {Party::Thread, key, n, mask});
+}
+
+void Checker::State::thread_reads(Cell& cell, const Accessor& a, Region region, uint64_t address, uint32_t bytes) {
+  const WriteRecord& w = cell.write;
+  if (w.party == Party::Thread) {
+    if (!same_thread(a, w.key, w.lane) && !knows(a.k->order, w.key, w.lane, w.n) && !morally_strong(a, w.strong, w.key)) {
+      report_thread_race(a, "reads", w.key, LaneMask{1} << w.lane, w.n, w.inst, "writes it", region, address, bytes);
+    }
+  } else if (w.party == Party::Async) {
+    const Operation& o = operations[w.n];
+    if (!complete(o, a.k->order, false)) {
+      const bool relaxed = complete(o, a.k->any, false);
+      find("async-read-before-complete", Severity::Error,
+           fmt::format("{} reads {} ({}) while the copy issued at {} may still be writing it: {}", who(a.party.key, LaneMask{1} << a.lane), bytes_name(region, address, bytes), at(place(a.inst)),
+                       at(place(o.info.inst)), relaxed ? "the wait between them is relaxed and orders nothing" : "nothing orders them"),
+           barrier_hint(o), a.inst, {{o.info.inst, "this copy may still be writing those bytes"}}, a.party, {Party::Async, o.key, w.n, 0});
+    }
+  }
+  const LaneMask bit = LaneMask{1} << a.lane;
+  for (ReadRecord& r : cell.reads) {
+    if (r.party == Party::Thread && r.key == a.party.key) {
+      if (r.n == a.party.n && r.inst == a.inst) {
+        r.mask |= bit;
+        return;
+      }
+      r.mask &= ~bit;  // the same lane's newer read stands for the older one
+    }
+  }
+  std::erase_if(cell.reads, [](const ReadRecord& r) { return r.party == Party::Thread && r.mask == 0; });
+  cell.reads.push_back({a.inst, a.party.key, a.party.n, bit, Party::Thread, a.strong});
+}
+
+void Checker::State::thread_writes(Cell& cell, const Accessor& a, Region region, uint64_t address, uint32_t bytes, bool atomic) {
+  const WriteRecord& w = cell.write;
+  if (w.party == Party::Thread) {
+    if (!same_thread(a, w.key, w.lane) && !knows(a.k->order, w.key, w.lane, w.n) && !morally_strong(a, w.strong, w.key)) {
+      report_thread_race(a, atomic ? "updates" : "writes", w.key, LaneMask{1} << w.lane, w.n, w.inst, "writes it", region, address, bytes);
+    }
+  } else if (w.party == Party::Async) {
+    const Operation& o = operations[w.n];
+    if (!complete(o, a.k->order, false)) {
+      find("data-race", Severity::Error,
+           fmt::format("{} writes {} ({}) while the copy issued at {} may still be writing it: nothing orders them", who(a.party.key, LaneMask{1} << a.lane), bytes_name(region, address, bytes),
+                       at(place(a.inst)), at(place(o.info.inst))),
+           barrier_hint(o), a.inst, {{o.info.inst, "this copy may still be writing those bytes"}}, a.party, {Party::Async, o.key, w.n, 0});
+    }
+  }
+  for (const ReadRecord& r : cell.reads) {
+    if (r.party == Party::Async) {
+      const Operation& o = operations[r.n];
+      if (complete(o, a.k->order, true)) continue;
+      const bool was_read = complete(o, a.k->any, true);
+      find("source-overwritten", Severity::Error,
+           fmt::format("{} writes {} ({}) while the copy issued at {} may still be reading it{}", who(a.party.key, LaneMask{1} << a.lane), bytes_name(region, address, bytes), at(place(a.inst)),
+                       at(place(o.info.inst)), was_read ? ": the signal between them is relaxed" : ""),
+           o.info.mbarrier_owner == nullptr ? "cp.async.bulk.wait_group.read by the thread that issued it, then a barrier, would order them." : barrier_hint(o), a.inst,
+           {{o.info.inst, "this copy may still be reading those bytes"}}, a.party, {Party::Async, o.key, r.n, 0});
+      continue;
+    }
+    LaneMask unordered = 0;
+    for_lanes(r.mask, [&](int l) {
+      if (!same_thread(a, r.key, l) && !knows(a.k->order, r.key, l, r.n)) unordered |= LaneMask{1} << l;
+    });
+    if (unordered != 0 && !morally_strong(a, r.strong, r.key)) {
+      report_thread_race(a, atomic ? "updates" : "writes", r.key, unordered, r.n, r.inst, "reads it", region, address, bytes);
+    }
+  }
+  cell.reads.clear();
+  cell.write = {a.inst, a.party.key, a.party.n, static_cast<uint8_t>(a.lane), Party::Thread, a.strong};
+}
+
+// --- the rules: asynchronous operations -------------------------------------------------------------------------------
+
+void Checker::State::fence_missing(const Operation& o, const Knowledge& k, const WriteRecord& w, uint32_t index, Region region, uint64_t address, const char* verb) {
+  const bool global = region == Region::Global;
+  if (knows(global ? k.fenced_global : k.fenced_shared, w.key, w.lane, w.n)) return;
+  const bool misplaced = knows(global ? k.path_global : k.path_shared, w.key, w.lane, w.n);
+  const std::string what = fmt::format("the copy at {} {} {}, written by {} ({}) through the generic proxy", at(place(o.info.inst)), verb, bytes_name(region, address, 4),
+                                       who(w.key, LaneMask{1} << w.lane), at(place(w.inst)));
+  if (misplaced) {
+    find("proxy-fence-misplaced", Severity::Warning, what + "; the proxy fence between them is executed by another thread than the one that wrote",
+         fmt::format("Each writing thread executes {} after its writes, before the barrier.", region_fence(region)), o.info.inst, {{w.inst, "written here, without a fence of this thread"}});
+  } else {
+    find("missing-proxy-fence", Severity::Error, what + "; no proxy fence of the writer comes between",
+         fmt::format("{} by each writing thread, after its writes and before the barrier that leads to the copy.", region_fence(region)), o.info.inst,
+         {{w.inst, "written here; the fence belongs after this line"}}, {Party::Async, o.key, index, 0}, {Party::Thread, w.key, w.n, LaneMask{1} << w.lane});
+  }
+}
+
+void Checker::State::async_reads(Cell& cell, const Operation& o, const Knowledge& k, uint32_t index, Region region, uint64_t address) {
+  const WriteRecord& w = cell.write;
+  const bool generic = o.info.kind == AsyncOpInfo::Kind::CpAsync;
+  if (w.party == Party::Thread) {
+    const bool own = w.key == o.key && w.lane == o.info.lane;
+    if (!own && !knows(k.order, w.key, w.lane, w.n)) {
+      find("data-race", Severity::Error,
+           fmt::format("the copy at {} reads {}, which {} writes ({}): nothing orders them", at(place(o.info.inst)), bytes_name(region, address, 4), who(w.key, LaneMask{1} << w.lane), at(place(w.inst))),
+           "A barrier between the write and the issue of the copy would order them.", o.info.inst, {{w.inst, "written here"}}, {Party::Async, o.key, index, 0},
+           {Party::Thread, w.key, w.n, LaneMask{1} << w.lane});
+    } else if (!generic) {
+      fence_missing(o, k, w, index, region, address, "reads");
+    }
+  } else if (w.party == Party::Async && w.n != index && !complete(operations[w.n], k.order, false)) {
+    const Operation& p = operations[w.n];
+    find("async-read-before-complete", Severity::Error,
+         fmt::format("the copy at {} reads {} while the copy issued at {} may still be writing it", at(place(o.info.inst)), bytes_name(region, address, 4), at(place(p.info.inst))), barrier_hint(p),
+         o.info.inst, {{p.info.inst, "this copy may still be writing those bytes"}}, {Party::Async, o.key, index, 0}, {Party::Async, p.key, w.n, 0});
+  }
+  cell.reads.push_back({o.info.inst, o.key, index, 0, Party::Async, Scope::None});
+}
+
+void Checker::State::async_writes(Cell& cell, const Operation& o, const Knowledge& k, uint32_t index, Region region, uint64_t address, bool reduction) {
+  const WriteRecord& w = cell.write;
+  const bool generic = o.info.kind == AsyncOpInfo::Kind::CpAsync;
+  if (w.party == Party::Thread) {
+    const bool own = w.key == o.key && w.lane == o.info.lane;
+    if (!own && !knows(k.order, w.key, w.lane, w.n)) {
+      find("data-race", Severity::Error,
+           fmt::format("the copy at {} writes {}, which {} writes too ({}): nothing orders them", at(place(o.info.inst)), bytes_name(region, address, 4), who(w.key, LaneMask{1} << w.lane),
+                       at(place(w.inst))),
+           "A barrier between the write and the issue of the copy would order them.", o.info.inst, {{w.inst, "written here"}}, {Party::Async, o.key, index, 0},
+           {Party::Thread, w.key, w.n, LaneMask{1} << w.lane});
+    } else if (!generic) {
+      fence_missing(o, k, w, index, region, address, "overwrites");
+    }
+  } else if (w.party == Party::Async && w.n != index && !complete(operations[w.n], k.order, false)) {
+    const Operation& p = operations[w.n];
+    const bool both_reduce = reduction && p.info.kind == AsyncOpInfo::Kind::BulkReduce;
+    const bool same_instruction = p.info.inst == o.info.inst && p.key == o.key && p.n == o.n;
+    if (same_instruction && !both_reduce) {
+      find("many-lanes-issue", Severity::Error, fmt::format("{} issue this copy to the same bytes ({}); one thread issues it", who(o.key, (LaneMask{1} << o.info.lane) | (LaneMask{1} << p.info.lane)),
+                                                            bytes_name(region, address, 4)),
+           "Elect one lane: elect.sync, or threadIdx.x == 0.", o.info.inst, {});
+    } else if (!both_reduce) {
+      find("data-race", Severity::Error,
+           fmt::format("the copy at {} writes {} while the copy issued at {} may still be writing it", at(place(o.info.inst)), bytes_name(region, address, 4), at(place(p.info.inst))), barrier_hint(p),
+           o.info.inst, {{p.info.inst, "this copy may still be writing those bytes"}}, {Party::Async, o.key, index, 0}, {Party::Async, p.key, w.n, 0});
+    }
+  }
+  for (const ReadRecord& r : cell.reads) {
+    if (r.party == Party::Async) {
+      if (r.n == index || complete(operations[r.n], k.order, true)) continue;
+      const Operation& p = operations[r.n];
+      find("source-overwritten", Severity::Error,
+           fmt::format("the copy at {} overwrites {} while the copy issued at {} may still be reading it", at(place(o.info.inst)), bytes_name(region, address, 4), at(place(p.info.inst))),
+           "Wait for the first copy (wait_group.read, or its mbarrier) before the second is issued.", o.info.inst, {{p.info.inst, "this copy may still be reading those bytes"}},
+           {Party::Async, o.key, index, 0}, {Party::Async, p.key, r.n, 0});
+      continue;
+    }
+    LaneMask unordered = 0;
+    for_lanes(r.mask, [&](int l) {
+      const bool own = r.key == o.key && l == o.info.lane;
+      if (!own && !knows(k.order, r.key, l, r.n)) unordered |= LaneMask{1} << l;
+    });
+    if (unordered != 0) {
+      find("refill-before-release", Severity::Error,
+           fmt::format("the copy at {} overwrites {}, which {} may still be reading ({}): nothing orders them", at(place(o.info.inst)), bytes_name(region, address, 4), who(r.key, unordered),
+                       at(place(r.inst))),
+           "The readers arrive on an `empty` barrier after their last read; the producer waits for it before it refills.", o.info.inst, {{r.inst, "read here"}}, {Party::Async, o.key, index, 0},
+           {Party::Thread, r.key, r.n, unordered});
+    }
+  }
+  cell.reads.clear();
+  cell.write = {o.info.inst, o.key, index, 0, Party::Async, Scope::None};
+}
+
+// --- events -----------------------------------------------------------------------------------------------------------
+
+Checker::Checker() : s_(std::make_unique<State>()) {}
+Checker::~Checker() = default;
+
+void Checker::launch_begin(Launch& launch) {
+  *s_ = State{};
+  s_->launch = &launch;
+  s_->warps_per_cta = static_cast<uint32_t>((launch.config.block.volume() + 31) / 32);
+}
+
+void Checker::cta_begin(Cta& cta) {
+  State& s = *s_;
+  auto c = std::make_unique<CtaState>();
+  c->cta = &cta;
+  c->base = cta.linear * s.warps_per_cta;
+  for (Warp& w : cta.warps) {
+    auto ws = std::make_unique<WarpState>();
+    ws->key = c->base + w.index;
+    ws->warp = &w;
+    ws->groups.push_back({kFullMask, {}, {}, {}, false, false});
+    c->warps.push_back(std::move(ws));
+  }
+  for (const Cta*& old : s.cta_of_key) {
+    if (old == &cta) old = nullptr;  // a finished block's storage, used again
+  }
+  if (s.cta_of_key.size() <= cta.linear) s.cta_of_key.resize(cta.linear + 1, nullptr);
+  s.cta_of_key[cta.linear] = &cta;
+  s.ctas[&cta] = std::move(c);
+}
+
+void Checker::cta_end(Cta& cta) {
+  State& s = *s_;
+  s.check_bytes_at_exit(cta);
+  shadow_bytes_ = std::max(shadow_bytes_, s.of(cta).shared.host_bytes());
+  s.of(cta).shared = Shadow{};
+  for (auto& [offset, b] : s.of(cta).barriers) s.arrivals[b.key] = std::move(b.arrivals);
+  std::erase_if(s.shared_locations, [&](const auto& l) { return l.first.first == &cta; });
+}
+
+void Checker::access(const Access& a) {
+  State& s = *s_;
+  if (a.region == Region::Local) return;
+  WarpState& w = s.of(*a.warp);
+  Shadow& shadow = a.region == Region::Global ? s.global : s.of(*a.owner).shared;
+  const bool is_strong = strong(a.sem);
+  const Scope scope = !is_strong ? Scope::None : a.sem == Sem::Volatile || a.scope == Scope::None ? Scope::Sys : a.scope;
+  const bool reads = a.kind == Access::Kind::Read, atomic = a.kind == Access::Kind::Atomic || a.kind == Access::Kind::Reduction;
+  const auto check_lanes = [&](LaneGroup& g, LaneMask mask) {
+    State::Accessor who{{Party::Thread, w.key, w.n, 0}, a.inst, &g.now, scope, 0, a.warp->cta->linear};
+    for_lanes(mask, [&](int l) {
+      who.lane = l;
+      who.party.mask = LaneMask{1} << l;
+      shadow.visit(a.address[l], a.bytes, [&](Cell& cell, uint64_t address) {
+        if (reads) {
+          s.thread_reads(cell, who, a.region, address, a.bytes);
+        } else {
+          s.thread_writes(cell, who, a.region, address, a.bytes, atomic);
+        }
+      });
+    });
+  };
+  if (!is_strong) {
+    for (size_t g = 0; g < w.groups.size(); g++) {
+      if ((w.groups[g].mask & a.mask) != 0) check_lanes(w.groups[g], w.groups[g].mask & a.mask);
+    }
+    return;
+  }
+  // A strong access is also a signal: lane by lane, since lanes may meet at one location.
+  for_lanes(a.mask, [&](int l) {
+    const LaneMask bit = LaneMask{1} << l;
+    Location& location = a.region == Region::Global ? s.global_locations[a.address[l]] : s.shared_locations[{a.owner, static_cast<uint32_t>(a.address[l])}];
+    const bool narrow = scope == Scope::Cta || scope == Scope::Cluster;
+    const uint32_t cta = a.warp->cta->linear;
+    s.each_group(w, bit, [&](LaneGroup& g) {
+      const Knowledge before = g.now;
+      if (a.kind != Access::Kind::Write && a.kind != Access::Kind::Reduction) {
+        const bool acquire = acquires(a.sem);
+        if (narrow) {
+          g.now.join_any(location.wide);  // the release may be wide; the acquire reaches its own block only
+        } else {
+          State::see(g, location.wide, acquire);
+        }
+        for (const auto& [from, k] : location.narrow) {
+          if (from == cta) {
+            State::see(g, k, acquire);
+          } else {
+            g.now.join_any(k);
+          }
+        }
+      }
+      State::Accessor who{{Party::Thread, w.key, w.n, bit}, a.inst, &g.now, scope, l, cta};
+      shadow.visit(a.address[l], a.bytes, [&](Cell& cell, uint64_t address) {
+        if (reads) {
+          s.thread_reads(cell, who, a.region, address, a.bytes);
+        } else {
+          s.thread_writes(cell, who, a.region, address, a.bytes, atomic);
+        }
+      });
+      if (reads) return;
+      const Knowledge signal = State::signal(w, g, bit, releases(a.sem));
+      if (!atomic) location = Location{};  // a plain store starts a new release sequence
+      // A wide signal reaches the own block as well.
+      if (!narrow) location.wide.join(signal);
+      auto own = std::find_if(location.narrow.begin(), location.narrow.end(), [&](const auto& n) { return n.first == cta; });
+      if (own == location.narrow.end()) own = location.narrow.insert(location.narrow.end(), {cta, {}});
+      own->second.join(signal);
+    });
+  });
+  State::merge_groups(w);
+  if (!reads) w.n++;
+}
+
+void Checker::fence(Warp& warp, const Inst&, LaneMask mask, const FenceInfo& info) {
+  using Kind = FenceInfo::Kind;
+  State& s = *s_;
+  WarpState& w = s.of(warp);
+  const bool shared = info.kind == Kind::ProxyAsync || info.kind == Kind::ProxyAsyncSharedCta || info.kind == Kind::ProxyAsyncSharedCluster || info.kind == Kind::ProxyGenericReleaseSharedCta ||
+                      info.kind == Kind::ProxyGenericAcquireSharedCluster;
+  const bool global = info.kind == Kind::ProxyAsync || info.kind == Kind::ProxyAsyncGlobal;
+  s.each_group(w, mask, [&](LaneGroup& g) {
+    const Knowledge k = State::published(w, g, g.mask);
+    if (shared) {
+      g.now.fenced_shared = Clock::with_warp(g.now.fenced_shared, w.key, g.mask, w.n);
+      g.now.path_shared = Clock::join(g.now.path_shared, k.order);
+    }
+    if (global) {
+      g.now.fenced_global = Clock::with_warp(g.now.fenced_global, w.key, g.mask, w.n);
+      g.now.path_global = Clock::join(g.now.path_global, k.order);
+    }
+    if (info.kind == Kind::Thread || info.kind == Kind::SyncRestrictAcquire || info.kind == Kind::SyncRestrictRelease) {
+      if (g.pending && acquires(info.sem)) {
+        g.now.join(g.to_acquire);
+        g.to_acquire = {};
+        g.pending = false;
+      }
+      if (releases(info.sem)) {
+        g.at_release_fence = State::published(w, g, g.mask);
+        g.fenced = true;
+      }
+    }
+  });
+  if (shared || info.kind == Kind::MbarrierInit) {
+    for (auto& [offset, b] : s.of(*warp.cta).barriers) {
+      if (b.init_key == w.key && (mask >> b.init_lane & 1) != 0 && b.fence_n == 0) b.fence_n = w.n;
+    }
+  }
+  w.n++;
+}
+
+void Checker::barrier(const BarrierEvent& e) {
+  State& s = *s_;
+  if (e.kind == BarrierEvent::Kind::Complete) {
+    NamedState& b = s.of(*e.warp->cta).named[e.id];
+    for (auto& [w, mask] : b.waiting) {
+      s.each_group(*w, mask, [&](LaneGroup& g) { g.now.join(b.arrived); });
+      State::merge_groups(*w);
+    }
+    b = NamedState{};
+    return;
+  }
+  WarpState& w = s.of(*e.warp);
+  if (e.kind == BarrierEvent::Kind::WarpSync) {
+    auto& [arrived, knowledge] = w.warp_sync[e.id];
+    s.each_group(w, e.mask, [&, &k = knowledge](LaneGroup& g) { k.join(State::published(w, g, g.mask)); });
+    arrived |= e.mask;
+    w.n++;
+    if ((e.id & e.warp->live & ~arrived) == 0) {
+      s.each_group(w, arrived, [&, &k = knowledge](LaneGroup& g) { g.now.join(k); });
+      State::merge_groups(w);
+      w.warp_sync.erase(e.id);
+    }
+    return;
+  }
+  NamedState& b = s.of(*e.warp->cta).named[e.id];
+  s.each_group(w, e.mask, [&](LaneGroup& g) { b.arrived.join(State::published(w, g, g.mask)); });
+  if (e.kind == BarrierEvent::Kind::Sync) b.waiting.emplace_back(&w, e.mask);
+  w.n++;
+}
+
+void Checker::mbarrier(const MbarrierEvent& e) {
+  using Kind = MbarrierEvent::Kind;
+  State& s = *s_;
+  CtaState& cta = s.of(*e.owner);
+  BarrierState& b = cta.barriers[e.offset];
+  const std::string name = async::barrier_name(*e.owner, e.offset);
+  if (e.kind == Kind::Init) {
+    if (b.key != 0) s.arrivals[b.key] = std::move(b.arrivals);
+    WarpState& w = s.of(*e.warp);
+    b = BarrierState{};
+    b.key = kBarrierKey | s.next_barrier++;
+    b.init_key = w.key;
+    b.init_n = w.n;
+    b.init_lane = __builtin_ctz(e.mask);
+    b.init = e.inst;
+    w.n++;
+    return;
+  }
+  if (e.warp != nullptr) {
+    WarpState& w = s.of(*e.warp);
+    s.each_group(w, e.mask, [&](LaneGroup& g) {
+      const bool own = w.key == b.init_key && g.mask == LaneMask{1} << b.init_lane;
+      LaneMask others = g.mask;
+      if (w.key == b.init_key) others &= ~(LaneMask{1} << b.init_lane);
+      if (own || others == 0 || State::knows(g.now.order, b.init_key, b.init_lane, b.init_n)) return;
+      s.find("barrier-not-initialized", Severity::Error,
+             fmt::format("{} uses `{}`, but nothing orders that after its initialisation at {}", s.who(w.key, others), name, s.at(s.place(b.init))),
+             "A barrier of the block between the init and the first use would.", e.inst, {{b.init, "initialised here"}});
+    });
+  }
+  switch (e.kind) {
+    case Kind::Arrive:
+    case Kind::ArriveDrop:
+    case Kind::ArriveExpectTx: {
+      WarpState& w = s.of(*e.warp);
+      s.each_group(w, e.mask, [&](LaneGroup& g) {
+        if (e.phase > 0 && State::known(g.now.any, b.key) < e.phase) {
+          s.find("phase-overrun", Severity::Error,
+                 fmt::format("{} arrives in phase {} of `{}`, although no wait that it knows of has seen phase {} complete", s.who(w.key, g.mask), e.phase, name, e.phase - 1),
+                 "Somebody waits for each phase before the arrivals of the next one; is the count right, and does each thread arrive once?", e.inst, {{b.init, "its count is set here"}});
+        }
+        b.arrived.join(State::signal(w, g, g.mask, releases(e.sem)));
+      });
+      if (b.arrivals.size() >= 8192) b.arrivals.erase(b.arrivals.begin(), b.arrivals.begin() + 4096);
+      b.arrivals.push_back({w.key, w.n, e.mask, e.phase});
+      w.n++;
+      break;
+    }
+    case Kind::CompleteTx: {
+      if (b.first_copy == nullptr) b.first_copy = e.inst;
+      if (e.op != 0) {
+        Operation& o = s.op(e.op);
+        o.phase = e.phase;
+        o.bytes_counted += static_cast<uint64_t>(e.bytes);
+        b.in_flight -= e.bytes;
+        o.signalled = o.bytes_counted >= o.info.bytes;
+      }
+      break;
+    }
+    case Kind::PhaseComplete:
+      b.completed = b.arrived;
+      break;
+    case Kind::TestTrue:
+    case Kind::TestFalse: {
+      WarpState& w = s.of(*e.warp);
+      const bool yes = e.kind == Kind::TestTrue;
+      for (WaitRecord& r : w.waits) {
+        if (r.barrier == b.key) r.mask &= ~e.mask;
+      }
+      std::erase_if(w.waits, [](const WaitRecord& r) { return r.mask == 0; });
+      w.waits.push_back({b.key, e.mask, e.phase, yes, e.inst});
+      if (!yes) break;
+      const uint64_t seen = e.phase + 1;  // phase −1 of a fresh barrier gives 0: nothing was observed
+      b.observed = std::max(b.observed, seen);
+      Knowledge k = b.completed;
+      k.order = Clock::with(k.order, b.key, seen);
+      k.any = Clock::with(k.any, b.key, seen);
+      if (seen == 0) k = {};
+      s.each_group(w, e.mask, [&](LaneGroup& g) { State::see(g, k, acquires(e.sem)); });
+      State::merge_groups(w);
+      break;
+    }
+    default: break;
+  }
+}
+
+void Checker::async_op(const AsyncOpInfo& info, AsyncOpInfo::Milestone milestone) {
+  using Kind = AsyncOpInfo::Kind;
+  State& s = *s_;
+  if (milestone != AsyncOpInfo::Milestone::Issued) return;
+  WarpState& w = s.of(*info.warp);
+  const LaneMask bit = LaneMask{1} << info.lane;
+  const auto index = static_cast<uint32_t>(info.id - 1);
+  s.operations.resize(info.id);
+  Operation& o = s.operations[index];
+  o.info = info;
+  o.key = w.key;
+  o.n = w.n;
+  const uint32_t thread = info.warp->first_thread() + static_cast<uint32_t>(info.lane);
+  o.thread_key = uint64_t{info.warp->cta->linear} << 12 | thread;
+  ThreadState& t = s.of(*info.warp->cta).threads[thread];
+  Knowledge k;
+  s.each_group(w, bit, [&](LaneGroup& g) { k = g.now; });
+  State::merge_groups(w);
+  k.order = Clock::with_warp(k.order, w.key, bit, w.n);
+  if (info.kind == Kind::CpAsync) {
+    o.sequence = t.copy_issued++;
+  } else if (info.mbarrier_owner == nullptr) {
+    o.sequence = t.bulk_issued++;
+  }
+  if (info.mbarrier_owner != nullptr) {
+    BarrierState& b = s.of(*info.mbarrier_owner).barriers[info.mbarrier];
+    o.barrier = b.key;
+    b.in_flight += info.bytes;
+    if (b.first_copy == nullptr) b.first_copy = info.inst;
+    const bool own = b.init_key == w.key && b.init_lane == info.lane;
+    const std::string name = async::barrier_name(*info.mbarrier_owner, info.mbarrier);
+    if (!own && !State::knows(k.order, b.init_key, b.init_lane, b.init_n)) {
+      s.find("barrier-not-initialized", Severity::Error, fmt::format("{} issues a copy that signals `{}`, but nothing orders that after its initialisation at {}", s.who(w.key, bit), name, s.at(s.place(b.init))),
+             "A barrier of the block between the init and the first use would.", info.inst, {{b.init, "initialised here"}});
+    } else if (b.fence_n == 0 || !(own || State::knows(k.order, b.init_key, b.init_lane, b.fence_n))) {
+      s.find("barrier-init-not-visible", Severity::Warning, fmt::format("the copy signals `{}`, whose init at {} was not made visible to the copy engine", name, s.at(s.place(b.init))),
+             "fence.mbarrier_init.release.cluster by the initialising thread, after the init.", info.inst, {{b.init, "the fence belongs after this line"}});
+    }
+  }
+  const bool reduction = info.kind == Kind::BulkReduce;
+  if (info.kind == Kind::BulkPrefetch || info.bytes == 0) return;
+  Shadow& from = info.source_region == Region::Global ? s.global : s.of(*info.source_owner).shared;
+  Shadow& to = info.destination_region == Region::Global ? s.global : s.of(*info.destination_owner).shared;
+  from.visit(info.source, info.bytes, [&](Cell& cell, uint64_t address) { s.async_reads(cell, s.operations[index], k, index, info.source_region, address); });
+  to.visit(info.destination, info.bytes, [&](Cell& cell, uint64_t address) { s.async_writes(cell, s.operations[index], k, index, info.destination_region, address, reduction); });
+}
+
+void Checker::group(const GroupEvent& e) {
+  using Kind = GroupEvent::Kind;
+  State& s = *s_;
+  WarpState& w = s.of(*e.warp);
+  CtaState& cta = s.of(*e.warp->cta);
+  for_lanes(e.mask, [&](int l) {
+    const uint32_t thread = e.warp->first_thread() + static_cast<uint32_t>(l);
+    ThreadState& t = cta.threads[thread];
+    const uint64_t key = uint64_t{e.warp->cta->linear} << 12 | thread;
+    const auto learn = [&](uint64_t component, uint64_t count) {
+      if (count == 0) return;
+      s.each_group(w, LaneMask{1} << l, [&](LaneGroup& g) {
+        g.now.order = Clock::with(g.now.order, component, count);
+        g.now.any = Clock::with(g.now.any, component, count);
+      });
+    };
+    const auto done = [&](const std::vector<uint64_t>& groups) { return groups.size() > e.allowed ? groups[groups.size() - 1 - e.allowed] : 0; };
+    switch (e.kind) {
+      case Kind::BulkCommit: t.bulk_groups.push_back(t.bulk_issued); break;
+      case Kind::CpAsyncCommit: t.copy_groups.push_back(t.copy_issued); break;
+      case Kind::BulkWait: learn(kBulkWriteKey | key, done(t.bulk_groups)); [[fallthrough]];
+      case Kind::BulkWaitRead: learn(kBulkReadKey | key, done(t.bulk_groups)); break;
+      case Kind::CpAsyncWait: learn(kCpAsyncKey | key, e.inst->sub != 0 ? t.copy_issued : done(t.copy_groups)); break;
+      case Kind::CpAsyncMbarrierArrive: break;
+    }
+  });
+  State::merge_groups(w);
+  w.n++;
+}
+
+// --- the end ----------------------------------------------------------------------------------------------------------
+
+void Checker::State::check_bytes_at_exit(Cta& cta) {
+  for (const async::Mbarrier& b : async::state(cta).barriers) {
+    const BarrierState& known_barrier = of(cta).barriers[b.offset];
+    // Bytes still in flight will be counted; that they are in flight is a finding of its own.
+    const int64_t tx = b.tx - known_barrier.in_flight;
+    if (tx == 0) continue;
+    const Inst* where = b.last_expect != nullptr ? b.last_expect : known_barrier.first_copy;
+    find("tx-bytes-mismatch", Severity::Error,
+         tx < 0 ? fmt::format("the block ended with {} bytes more counted by `{}` than were announced", -tx, async::barrier_name(cta, b.offset))
+                : fmt::format("the block ended while `{}` still expected {} bytes for which no copy was issued", async::barrier_name(cta, b.offset), tx),
+         "The bytes announced by expect_tx are the sum of the bytes of the copies that signal the barrier in that phase.", where, {{known_barrier.first_copy, "a copy that signals it"}});
+  }
+}
+
+void Checker::State::explain_deadlock() {
+  for (auto& d : launch->resident) {
+    for (auto& cta : d->ctas) {
+      for (Warp& w : cta->warps) {
+        for (const machine::Fragment& f : w.fragments) {
+          const auto& waits = f.state == machine::Fragment::State::Blocked ? f.waits : f.last_test;
+          if (f.state != machine::Fragment::State::Blocked && f.state != machine::Fragment::State::Spinning) continue;
+          for (const machine::WaitTarget& t : waits) {
+            if (t.kind != machine::WaitTarget::Kind::Mbarrier) continue;
+            const async::Mbarrier* b = async::state(*t.owner).find(t.offset);
+            if (b == nullptr) continue;
+            const std::string name = async::barrier_name(*t.owner, t.offset);
+            const BarrierState& known_barrier = of(*t.owner).barriers[t.offset];
+            const Inst* wait = &program().code[f.state == machine::Fragment::State::Blocked ? f.wait_pc : f.test_pc];
+            if (b->tx != 0 && (b->pending == 0 || (b->announced == 0 && b->tx < 0))) {
+              const Inst* where = b->last_expect != nullptr ? b->last_expect : known_barrier.first_copy;
+              find("tx-bytes-mismatch", Severity::Error,
+                   b->announced == 0 ? fmt::format("{} bytes were counted by `{}` in phase {}, and none were announced", b->arrived, name, b->phase)
+                                     : fmt::format("{} bytes are announced for phase {} of `{}`, but copies of {} bytes in all signalled it", b->announced, b->phase, name, b->arrived),
+                   "The bytes announced by expect_tx are the sum of the bytes of the copies that signal the barrier in that phase.", where,
+                   {{wait, "waits for it"}, {known_barrier.first_copy, "a copy that signals it"}});
+              continue;
+            }
+            // Can the missing arrivals still come? Not from threads that have left or wait for this very phase.
+            const bool some = b->pending < b->expected || b->announced != 0 || b->arrived != 0;
+            bool others = false;
+            for (const Warp& x : cta->warps) {
+              for (const machine::Fragment& o : x.fragments) {
+                const auto& w2 = o.state == machine::Fragment::State::Blocked ? o.waits : o.last_test;
+                const bool here = std::any_of(w2.begin(), w2.end(), [&](const machine::WaitTarget& y) { return y.kind == t.kind && y.offset == t.offset && y.owner == t.owner; });
+                others = others || !here;
+              }
+            }
+            if (some && !others) {
+              find("arrival-count-mismatch", Severity::Error,
+                   fmt::format("phase {} of `{}` misses {} of its {} arrivals, and no thread is left that could arrive", b->phase, name, b->pending, b->expected),
+                   "The count given to init is the number of arrivals of a phase.", wait, {{b->init, fmt::format("the count {} is set here", b->expected)}});
+            }
+          }
+        }
+      }
+    }
+  }
+}
+
+void Checker::State::add_causes() {
+  // The barriers' arrivals, those of living CTAs included.
+  for (auto& [cta, c] : ctas) {
+    for (auto& [offset, b] : c->barriers) {
+      if (!b.arrivals.empty()) arrivals[b.key] = b.arrivals;
+    }
+  }
+  std::vector<Finding> causes;
+  for (const Finding& f : findings) {
+    const auto signals_later = [&](const PartyOf& p, const WaitRecord& r) {
+      if (p.party == Party::Async) {
+        const Operation& o = operations[p.n];
+        return o.barrier == r.barrier && (!o.signalled || r.phase + 1 <= o.phase || !r.complete);
+      }
+      auto found = arrivals.find(r.barrier);
+      if (p.party != Party::Thread || found == arrivals.end()) return false;
+      return std::any_of(found->second.begin(), found->second.end(), [&](const ArrivalRecord& a) {
+        return a.key == p.key && (a.mask & p.mask) != 0 && a.n >= p.n && (r.complete ? a.phase + 1 > r.phase + 1 : a.phase + 1 >= r.phase + 1);
+      });
+    };
+    const auto blame = [&](const std::vector<WaitRecord>& waits, const PartyOf& other) {
+      for (const WaitRecord& r : waits) {
+        if (!signals_later(other, r)) continue;
+        Finding c;
+        c.diagnostic.place = place(r.inst);
+        if (r.complete) {
+          c.diagnostic.id = "stale-parity";
+          c.diagnostic.message = fmt::format("this wait was satisfied by {}, not by the phase that brings the data which is read at {}", r.phase + 1 == 0 ? std::string("the barrier's initial state (a fresh barrier answers true for parity 1)") : fmt::format("phase {}", r.phase),
+                                             at(f.diagnostic.place));
+          c.diagnostic.hint = "The parity to wait for is the phase's number modulo 2: 0 for the first phase, and it flips with each.";
+        } else {
+          c.diagnostic.id = "missing-retry-loop";
+          c.diagnostic.message = fmt::format("this wait answered false, and the thread went on to {} without asking again", at(f.diagnostic.place));
+          c.diagnostic.hint = "try_wait and test_wait may answer false before the phase completes: ask in a loop.";
+        }
+        c.diagnostic.related.push_back({f.diagnostic.place, f.diagnostic.id});
+        causes.push_back(std::move(c));
+        return;
+      }
+    };
+    blame(f.later_waits, f.earlier);
+    blame(f.earlier_waits, f.later);
+  }
+  for (Finding& c : causes) {
+    const bool known_already = std::any_of(findings.begin(), findings.end(), [&](const Finding& f) { return f.diagnostic.id == c.diagnostic.id && f.diagnostic.place.line == c.diagnostic.place.line; });
+    if (!known_already) findings.push_back(std::move(c));
+  }
+}
+
+void Checker::launch_end(Launch& launch) {
+  State& s = *s_;
+  const bool deadlock = std::any_of(launch.diagnostics.begin(), launch.diagnostics.end(), [](const Diagnostic& d) { return d.id == "deadlock"; });
+  if (deadlock) s.explain_deadlock();
+  s.add_causes();
+  for (Finding& f : s.findings) launch.report(std::move(f.diagnostic));
+  std::stable_sort(launch.diagnostics.begin(), launch.diagnostics.end(), [](const Diagnostic& a, const Diagnostic& b) { return rank_of(a) < rank_of(b); });
+  shadow_bytes_ = std::max(shadow_bytes_, s.global.host_bytes());
+  *s_ = State{};
+}
+
+}  // namespace handoff::check

@@ -1,0 +1,134 @@
+#include "grader/emulator/check/clock.h"
+
+#include <algorithm>
+
+namespace handoff::check {
+
+uint32_t Clock::warp(uint32_t key, int lane) const {
+  auto it = std::lower_bound(warps_.begin(), warps_.end(), key, [](const WarpEntry& e, uint32_t k) { return e.key < k; });
+  return it == warps_.end() || it->key != key ? 0 : it->at(lane);
+}
+
+uint64_t Clock::other(uint64_t key) const {
+  auto it = std::lower_bound(others_.begin(), others_.end(), key, [](const auto& e, uint64_t k) { return e.first < k; });
+  return it == others_.end() || it->first != key ? 0 : it->second;
+}
+
+bool Clock::covers(const WarpEntry& a, const WarpEntry& b) {
+  if (!a.lanes && !b.lanes) return a.all >= b.all;
+  if (a.lanes == b.lanes) return true;
+  for (int l = 0; l < 32; l++) {
+    if (a.at(l) < b.at(l)) return false;
+  }
+  return true;
+}
+
+Clock::WarpEntry Clock::join(const WarpEntry& a, const WarpEntry& b) {
+  if (covers(a, b)) return a;
+  if (covers(b, a)) return b;
+  auto lanes = std::make_shared<Lanes>();
+  for (int l = 0; l < 32; l++) (*lanes)[static_cast<size_t>(l)] = std::max(a.at(l), b.at(l));
+  const uint32_t first = (*lanes)[0];
+  if (std::all_of(lanes->begin(), lanes->end(), [first](uint32_t v) { return v == first; })) return {a.key, first, nullptr};
+  return {a.key, 0, std::move(lanes)};
+}
+
+bool Clock::covers(const Clock& b) const {
+  auto i = warps_.begin();
+  for (const WarpEntry& e : b.warps_) {
+    while (i != warps_.end() && i->key < e.key) ++i;
+    if (i == warps_.end() || i->key != e.key || !covers(*i, e)) return false;
+  }
+  auto o = others_.begin();
+  for (const auto& [key, value] : b.others_) {
+    while (o != others_.end() && o->first < key) ++o;
+    if (o == others_.end() || o->first != key || o->second < value) return false;
+  }
+  return true;
+}
+
+ClockPtr Clock::join(const ClockPtr& a, const ClockPtr& b) {
+  if (a == b || !b) return a;
+  if (!a) return b;
+  if (a->covers(*b)) return a;
+  if (b->covers(*a)) return b;
+  auto c = std::make_shared<Clock>();
+  c->warps_.reserve(std::max(a->warps_.size(), b->warps_.size()));
+  auto i = a->warps_.begin(), j = b->warps_.begin();
+  while (i != a->warps_.end() || j != b->warps_.end()) {
+    if (j == b->warps_.end() || (i != a->warps_.end() && i->key < j->key)) {
+      c->warps_.push_back(*i++);
+    } else if (i == a->warps_.end() || j->key < i->key) {
+      c->warps_.push_back(*j++);
+    } else {
+      c->warps_.push_back(join(*i++, *j++));
+    }
+  }
+  auto k = a->others_.begin(), l = b->others_.begin();
+  while (k != a->others_.end() || l != b->others_.end()) {
+    if (l == b->others_.end() || (k != a->others_.end() && k->first < l->first)) {
+      c->others_.push_back(*k++);
+    } else if (k == a->others_.end() || l->first < k->first) {
+      c->others_.push_back(*l++);
+    } else {
+      c->others_.emplace_back(k->first, std::max(k->second, l->second));
+      ++k, ++l;
+    }
+  }
+  return c;
+}
+
+ClockPtr Clock::with_warp(const ClockPtr& a, uint32_t key, uint32_t mask, uint32_t n) {
+  WarpEntry e{key, n, nullptr};
+  if (mask != 0xffffffffu) {
+    auto lanes = std::make_shared<Lanes>();
+    for (size_t l = 0; l < 32; l++) (*lanes)[l] = (mask >> l & 1) != 0 ? n : 0;
+    e.lanes = std::move(lanes);
+  }
+  auto c = a ? std::make_shared<Clock>(*a) : std::make_shared<Clock>();
+  auto it = std::lower_bound(c->warps_.begin(), c->warps_.end(), key, [](const WarpEntry& x, uint32_t k) { return x.key < k; });
+  if (it == c->warps_.end() || it->key != key) {
+    c->warps_.insert(it, std::move(e));
+  } else {
+    if (covers(*it, e)) return a;
+    *it = join(*it, e);
+  }
+  return c;
+}
+
+ClockPtr Clock::with(const ClockPtr& a, uint64_t key, uint64_t value) {
+  if (a && a->other(key) >= value) return a;
+  auto c = a ? std::make_shared<Clock>(*a) : std::make_shared<Clock>();
+  auto it = std::lower_bound(c->others_.begin(), c->others_.end(), key, [](const auto& x, uint64_t k) { return x.first < k; });
+  if (it == c->others_.end() || it->first != key) {
+    c->others_.insert(it, {key, value});
+  } else {
+    it->second = value;
+  }
+  return c;
+}
+
+void Knowledge::join(const Knowledge& k) {
+  // The shades are usually the same objects: each distinct pair is joined once.
+  struct Done { ClockPtr mine, theirs, joined; };
+  std::vector<Done> done;
+  const auto join_one = [&done](ClockPtr& mine, const ClockPtr& theirs) {
+    for (const Done& d : done) {
+      if (d.mine == mine && d.theirs == theirs) {
+        mine = d.joined;
+        return;
+      }
+    }
+    ClockPtr joined = Clock::join(mine, theirs);
+    done.push_back({std::exchange(mine, joined), theirs, joined});
+  };
+  if (*this == k) return;
+  join_one(order, k.order);
+  join_one(any, k.any);
+  join_one(fenced_shared, k.fenced_shared);
+  join_one(fenced_global, k.fenced_global);
+  join_one(path_shared, k.path_shared);
+  join_one(path_global, k.path_global);
+}
+
+}  // namespace handoff::check

@@ -1,0 +1,67 @@
+// Clocks of the happens-before checker.
+//
+// A component counts something that only grows: for a lane of a warp the warp's synchronisation steps, for an mbarrier the phases whose
+// completion was observed, for a thread's bulk or cp.async groups the operations known complete. A clock says of each component how far it is
+// known; joining is the maximum of each. The lanes of a warp share one number until they differ. Clocks are immutable and shared:
+// a join that changes nothing gives back the same object, so a thousand threads behind one barrier hold one clock.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <utility>
+#include <vector>
+
+namespace handoff::check {
+
+class Clock;
+/// A shared, immutable clock; nullptr is the clock that knows nothing.
+using ClockPtr = std::shared_ptr<const Clock>;
+
+/// See the top of the file.
+class Clock {
+ public:
+  /// How far lane `lane` of warp `key` is known. 0: not at all.
+  uint32_t warp(uint32_t key, int lane) const;
+  /// How far component `key` is known.
+  uint64_t other(uint64_t key) const;
+  /// `a` and `b` together.
+  static ClockPtr join(const ClockPtr& a, const ClockPtr& b);
+  /// `a` with the lanes of `mask` of warp `key` known at least up to `n`.
+  static ClockPtr with_warp(const ClockPtr& a, uint32_t key, uint32_t mask, uint32_t n);
+  /// `a` with component `key` known at least up to `value`.
+  static ClockPtr with(const ClockPtr& a, uint64_t key, uint64_t value);
+
+ private:
+  using Lanes = std::array<uint32_t, 32>;
+  struct WarpEntry {
+    uint32_t key;
+    uint32_t all;                        ///< of every lane, if `lanes` is null
+    std::shared_ptr<const Lanes> lanes;  ///< else of each
+    uint32_t at(int lane) const { return lanes ? (*lanes)[static_cast<size_t>(lane)] : all; }
+  };
+  static bool covers(const WarpEntry& a, const WarpEntry& b);
+  static WarpEntry join(const WarpEntry& a, const WarpEntry& b);
+  bool covers(const Clock& b) const;
+
+  std::vector<WarpEntry> warps_;                        // sorted by key
+  std::vector<std::pair<uint64_t, uint64_t>> others_;   // sorted by key
+};
+
+/// What a thread knows, in the shades that the rules ask for.
+struct Knowledge {
+  ClockPtr order;          ///< ordered before it (release/acquire with scopes that cover both)
+  ClockPtr any;            ///< the same, as if every operation were acquire/release at the widest scope: tells a missing qualifier from no order
+  ClockPtr fenced_shared;  ///< ordered, and made visible to the async proxy by a proxy fence of the thread that made the access
+  ClockPtr fenced_global;  ///< the same for global memory
+  ClockPtr path_shared;    ///< ordered, and some thread on the path executed a proxy fence
+  ClockPtr path_global;    ///< the same for global memory
+
+  bool operator==(const Knowledge&) const = default;
+  /// Learns everything that `k` knows.
+  void join(const Knowledge& k);
+  /// Learns only what needs no order: `any`.
+  void join_any(const Knowledge& k) { any = Clock::join(any, k.any); }
+};
+
+}  // namespace handoff::check

@@ -1,0 +1,316 @@
+#include "grader/harness/exercise.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "grader/harness/session.h"
+
+namespace handoff::harness {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+template <class T>
+std::vector<std::byte> bytes(const std::vector<T>& v) {
+  std::vector<std::byte> b(v.size() * sizeof(T));
+  std::memcpy(b.data(), v.data(), b.size());
+  return b;
+}
+
+/// What an output buffer holds where nobody has written.
+std::vector<std::byte> untouched(size_t size) { return std::vector<std::byte>(size, std::byte{0xff}); }
+
+/// compare() for a case with one output.
+template <class T>
+Comparison compare_one(const std::vector<T>& expected, const std::vector<T>& got, double tolerance = 0) {
+  return compare(Case("c").out("out", expected, tolerance), {bytes(got)});
+}
+
+TEST(Compare, EqualBuffersAreRight) {
+  const Case c = Case("c")
+                     .in("in", std::vector<float>{1, 2})
+                     .value("n", 2)
+                     .out("a", std::vector<float>{3, 4, 5})
+                     .out("b", std::vector<int32_t>{-1});
+  const Comparison all = compare(c, {bytes<float>({1, 2}), bytes<float>({3, 4, 5}), bytes<int32_t>({-1})});
+  EXPECT_TRUE(all.right());
+  EXPECT_EQ(all.total, 4U);
+  EXPECT_EQ(all.first, "");
+}
+
+TEST(Compare, CountsTheWrongOnesAndShowsThree) {
+  const Comparison c = compare_one<float>({1, 2, 3, 4, 5, 6}, {1, 0, 0, 4, -0.5F, 7});
+  EXPECT_FALSE(c.right());
+  EXPECT_EQ(c.wrong, 4U);
+  EXPECT_EQ(c.total, 6U);
+  EXPECT_EQ(c.first, "out[1]: got 0, expected 2; out[2]: got 0, expected 3; out[4]: got -0.5, expected 5");
+}
+
+TEST(Compare, ThreeElementsInAllNotForEachOutput) {
+  const Case c = Case("c").out("a", std::vector<int32_t>{1, 2}).out("b", std::vector<int32_t>{3, 4});
+  EXPECT_EQ(compare(c, {bytes<int32_t>({0, 0}), bytes<int32_t>({0, 0})}).first,
+            "a[0]: got 0, expected 1; a[1]: got 0, expected 2; b[0]: got 0, expected 3");
+}
+
+TEST(Compare, AnUnwrittenElementIsPoison) {
+  EXPECT_EQ(compare(Case("c").out("out", std::vector<float>{7.25F}), {untouched(4)}).first,
+            "out[0]: got poison, expected 7.25");
+  EXPECT_EQ(compare(Case("c").out("out", std::vector<double>{7.25}), {untouched(8)}).first,
+            "out[0]: got poison, expected 7.25");
+  EXPECT_EQ(compare(Case("c").out("out", std::vector<uint32_t>{7}), {untouched(4)}).first,
+            "out[0]: got poison, expected 7");
+}
+
+TEST(Compare, MinusOneIsAnHonestInteger) {
+  EXPECT_EQ(compare(Case("c").out("out", std::vector<int32_t>{7}), {untouched(4)}).first, "out[0]: got -1, expected 7");
+}
+
+TEST(Compare, AnExpectedValueIsNeverCalledPoison) {
+  EXPECT_EQ(compare_one<uint32_t>({0xffffffffU}, {1}).first, "out[0]: got 1, expected 4294967295");
+  EXPECT_EQ(compare_one<uint8_t>({255}, {1}).first, "out[0]: got 1, expected 255");
+}
+
+TEST(Compare, NanEqualsNanButPoisonDoesNot) {
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  EXPECT_TRUE(compare_one<float>({nan}, {-nan}).right());
+  EXPECT_TRUE(compare_one<float>({nan}, {nan}, 1e-3).right());
+  EXPECT_EQ(compare_one<float>({nan}, {1}).wrong, 1U);
+  EXPECT_EQ(compare_one<float>({1}, {nan}).wrong, 1U);
+  EXPECT_EQ(compare(Case("c").out("out", std::vector<float>{nan}), {untouched(4)}).wrong, 1U);
+}
+
+TEST(Compare, ToleranceIsRelativeAboveOne) {
+  EXPECT_TRUE(compare_one<float>({1000}, {1000.9F}, 1e-3).right());
+  EXPECT_FALSE(compare_one<float>({1000}, {1001.1F}, 1e-3).right());
+  EXPECT_TRUE(compare_one<double>({-1000}, {-1000.9}, 1e-3).right());
+  EXPECT_TRUE(compare_one<float>({0}, {0.0009F}, 1e-3).right());
+  EXPECT_FALSE(compare_one<float>({0}, {0.0011F}, 1e-3).right());
+  EXPECT_FALSE(compare_one<float>({1000}, {1000.0001F}).right());
+}
+
+TEST(Compare, AnInfinityIsEqualToItselfOnly) {
+  const float inf = std::numeric_limits<float>::infinity();
+  for (const double tolerance : {0.0, 1e-3}) {
+    EXPECT_TRUE(compare_one<float>({inf}, {inf}, tolerance).right());
+    EXPECT_FALSE(compare_one<float>({inf}, {-inf}, tolerance).right());
+    EXPECT_FALSE(compare_one<float>({inf}, {5}, tolerance).right());
+    EXPECT_FALSE(compare_one<float>({5}, {inf}, tolerance).right());
+  }
+}
+
+TEST(Compare, AChangedInputIsNotRight) {
+  const Case c =
+      Case("c").in("a", std::vector<float>{1, 2}).in("b", std::vector<float>{3}).out("out", std::vector<float>{4});
+  const Comparison changed = compare(c, {bytes<float>({1, 2}), bytes<float>({-0.0F}), bytes<float>({4})});
+  EXPECT_EQ(changed.wrong, 0U);
+  EXPECT_EQ(changed.changed_input, "b");
+  EXPECT_FALSE(changed.right());
+}
+
+TEST(SchedulesFor, AllAreTheFourFixedOnesAndFourSeeds) {
+  const std::vector<machine::Schedule> all = schedules_for({});
+  std::vector<std::string> names;
+  for (const machine::Schedule& s : all) names.push_back(machine::to_string(s));
+  EXPECT_THAT(names, ElementsAre("nominal", "lazy", "eager", "reverse", "random (seed 1)", "random (seed 2)",
+                                 "random (seed 3)", "random (seed 4)"));
+}
+
+TEST(SchedulesFor, ASeedMovesTheRandomOnes) {
+  GradeOptions options;
+  options.seed = 40;
+  const std::vector<machine::Schedule> all = schedules_for(options);
+  ASSERT_EQ(all.size(), 8U);
+  EXPECT_EQ(machine::to_string(all[4]), "random (seed 40)");
+  EXPECT_EQ(machine::to_string(all[7]), "random (seed 43)");
+}
+
+TEST(SchedulesFor, OneScheduleIsOne) {
+  GradeOptions options;
+  options.schedule = "reverse";
+  ASSERT_EQ(schedules_for(options).size(), 1U);
+  EXPECT_EQ(machine::to_string(schedules_for(options)[0]), "reverse");
+  options.schedule = "random";
+  ASSERT_EQ(schedules_for(options).size(), 1U);
+  EXPECT_EQ(machine::to_string(schedules_for(options)[0]), "random (seed 1)");
+  options.seed = 9;
+  EXPECT_EQ(machine::to_string(schedules_for(options)[0]), "random (seed 9)");
+}
+
+TEST(RandomFloats, AreMultiplesOfASixtyFourthAndNeverZero) {
+  const std::vector<float> v = random_floats(20000, 7);
+  ASSERT_EQ(v.size(), 20000U);
+  float lowest = 0, highest = 0;
+  for (const float x : v) {
+    EXPECT_EQ(x * 64, std::trunc(x * 64));
+    EXPECT_NE(x, 0);
+    lowest = std::min(lowest, x);
+    highest = std::max(highest, x);
+  }
+  EXPECT_EQ(lowest, -8);
+  EXPECT_EQ(highest, 8 - 1 / 64.0F);
+}
+
+TEST(RandomFloats, SumsAndSmallProductsAreExact) {
+  const std::vector<float> v = random_floats(4096, 11);
+  float sum = 0;
+  double exact = 0;
+  for (const float x : v) {
+    sum += x;
+    exact += x;
+    EXPECT_EQ(static_cast<double>(std::fma(3.0F, x, 1.0F)), 3.0 * x + 1.0);
+    EXPECT_EQ(static_cast<double>(x * v[0]), static_cast<double>(x) * v[0]);
+  }
+  EXPECT_EQ(static_cast<double>(sum), exact);
+}
+
+TEST(RandomFloats, TheSeedDecides) {
+  EXPECT_EQ(random_floats(50, 3), random_floats(50, 3));
+  EXPECT_NE(random_floats(50, 3), random_floats(50, 4));
+}
+
+// --- matchers
+// ----------------------------------------------------------------------------------------------------------
+
+const Case kCase("n = 5");
+
+/// A run that ended; the rest of it is up to the test.
+KernelRun ended() {
+  KernelRun run;
+  run.test_case = &kCase;
+  run.device = "emulator";
+  run.outputs.total = 5;
+  return run;
+}
+
+KernelRun with_diagnostic(const std::string& id, uint32_t line, Severity severity = Severity::Error) {
+  KernelRun run = ended();
+  Diagnostic d;
+  d.id = id;
+  d.severity = severity;
+  d.place = {"kernel.cu", line};
+  run.result.diagnostics.push_back(d);
+  return run;
+}
+
+/// What a matcher says about a run: empty if it matches.
+std::string why_not(const ::testing::Matcher<const KernelRun&>& matcher, const KernelRun& run) {
+  ::testing::StringMatchResultListener listener;
+  const bool matches = matcher.MatchAndExplain(run, &listener);
+  EXPECT_EQ(matches, listener.str().empty());
+  return listener.str();
+}
+
+TEST(KernelRunWhere, NamesScheduleAndCase) {
+  KernelRun run = ended();
+  EXPECT_EQ(run.where(), "nominal, n = 5");
+  run.schedule = {machine::Schedule::Kind::Random, 3};
+  EXPECT_EQ(run.where(), "random (seed 3), n = 5");
+  run.device = "cuda";
+  EXPECT_EQ(run.where(), "GPU, n = 5");
+  run.repeat = 2;
+  EXPECT_EQ(run.where(), "GPU, run 3, n = 5");
+}
+
+TEST(IsRight, WantsEveryElementAndUnchangedInputs) {
+  EXPECT_EQ(why_not(IsRight(), ended()), "");
+  KernelRun run = ended();
+  run.outputs.wrong = 2;
+  run.outputs.first = "out[1]: got 0, expected 2";
+  EXPECT_EQ(why_not(IsRight(), run), "2 of 5 elements wrong, first at out[1]: got 0, expected 2");
+  run.outputs.changed_input = "in";
+  EXPECT_EQ(why_not(IsRight(), run), "the kernel changed its input `in`");
+}
+
+TEST(IsRight, ALaunchThatFailedIsNotRight) {
+  KernelRun run = ended();
+  run.result.status = device::LaunchResult::Status::Hang;
+  run.result.message = "nothing can run any more";
+  EXPECT_EQ(why_not(IsRight(), run), "the launch hangs: nothing can run any more");
+  run.result.status = device::LaunchResult::Status::Fault;
+  run.result.message = "warp 0 reads outside";
+  EXPECT_EQ(why_not(IsRight(), run), "warp 0 reads outside");
+}
+
+TEST(IsHazardFree, OnlyErrorsCount) {
+  EXPECT_EQ(why_not(IsHazardFree(), ended()), "");
+  EXPECT_EQ(why_not(IsHazardFree(), with_diagnostic("proxy-fence-misplaced", 4, Severity::Warning)), "");
+  EXPECT_EQ(why_not(IsHazardFree(), with_diagnostic("advisory-refill", 4, Severity::Note)), "");
+  EXPECT_EQ(why_not(IsHazardFree(), with_diagnostic("data-race", 12)), "data-race at line 12");
+}
+
+TEST(IsHazardFree, ALaunchThatFailedIsNotFree) {
+  KernelRun run = ended();
+  run.result.status = device::LaunchResult::Status::Error;
+  run.result.message = "a block of 2048 threads; the limit is 1024";
+  EXPECT_EQ(why_not(IsHazardFree(), run), "a block of 2048 threads; the limit is 1024");
+}
+
+TEST(Reports, ComparesIdAndLine) {
+  const KernelRun run = with_diagnostic("data-race", 12);
+  EXPECT_THAT(run, Reports("data-race"));
+  EXPECT_THAT(run, Reports("data-race", 12));
+  EXPECT_EQ(why_not(Reports("data-race", 13), run), "reported: data-race @ 12");
+  EXPECT_EQ(why_not(Reports("deadlock"), run), "reported: data-race @ 12");
+  EXPECT_EQ(why_not(Reports("deadlock"), ended()), "nothing was reported");
+}
+
+TEST(LoadsByBulkCopy, WantsTheBytesAndNoOthers) {
+  KernelRun run = ended();
+  run.result.trace.totals.bulk_bytes_to_shared = 4096;
+  EXPECT_EQ(why_not(LoadsByBulkCopy(4096), run), "");
+  EXPECT_THAT(why_not(LoadsByBulkCopy(8192), run),
+              AllOf(HasSubstr("4096 bytes came by bulk copy"), HasSubstr("wanted: all 8192 bytes by bulk copy")));
+  run.result.trace.totals.global_load_bytes = 40;
+  run.result.trace.totals.cp_async_bytes = 8;
+  EXPECT_THAT(why_not(LoadsByBulkCopy(4096), run),
+              AllOf(HasSubstr("40 by ordinary loads"), HasSubstr("8 by cp.async")));
+  EXPECT_EQ(why_not(LoadsByBulkCopy(4096, 48), run), "");
+  EXPECT_THAT(why_not(LoadsByBulkCopy(4096, 47), run), HasSubstr("at most 47 by ordinary loads"));
+}
+
+TEST(BytesAddUp, AnnouncedAndArrivedMustBoth) {
+  KernelRun run = ended();
+  run.result.trace.totals.expected_bytes = run.result.trace.totals.completed_bytes = 4096;
+  EXPECT_EQ(why_not(BytesAddUp(4096), run), "");
+  EXPECT_NE(why_not(BytesAddUp(2048), run), "");
+  run.result.trace.totals.expected_bytes = 2048;
+  EXPECT_EQ(why_not(BytesAddUp(4096), run),
+            "2048 bytes were announced by expect_tx, 4096 arrived; wanted: 4096 bytes announced, and as many arrived");
+  run.result.trace.totals.expected_bytes = 4096;
+  run.result.trace.totals.completed_bytes = 0;
+  EXPECT_THAT(why_not(BytesAddUp(4096), run), HasSubstr("0 arrived"));
+}
+
+TEST(HandsOffByMbarrier, CountsArrivalsWaitsAndBlockBarriers) {
+  KernelRun run = ended();
+  run.result.trace.totals.arrivals = 64;
+  run.result.trace.totals.waits_true = 32;
+  run.result.trace.totals.block_barriers = 3;
+  EXPECT_EQ(why_not(HandsOffByMbarrier(64, 32, 1, 3), run), "");
+  EXPECT_NE(why_not(HandsOffByMbarrier(65, 32, 1, 3), run), "");
+  EXPECT_NE(why_not(HandsOffByMbarrier(64, 33, 1, 3), run), "");
+  EXPECT_EQ(why_not(HandsOffByMbarrier(64, 32, 1, 2), run),
+            "64 arrivals, 32 threads whose wait succeeded, 3 block-wide barriers in 2 blocks; wanted: at least 64 "
+            "arrivals on mbarriers, 32 threads that saw a wait "
+            "succeed, and at most 1 block-wide barrier in each block");
+}
+
+TEST(Traced, ALaunchThatFailedHasNoTrace) {
+  KernelRun run = ended();
+  run.result.status = device::LaunchResult::Status::Hang;
+  EXPECT_THAT(run, Not(BytesAddUp(0)));
+  EXPECT_THAT(run, Not(HandsOffByMbarrier(0, 0, 0, 1)));
+}
+
+}  // namespace
+}  // namespace handoff::harness

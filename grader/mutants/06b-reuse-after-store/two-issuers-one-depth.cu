@@ -1,0 +1,43 @@
+// Wrong: two threads issue in turn, and each waits as if all groups were its own.
+// Two pending groups of one thread reach back four rounds, and there are three buffers.
+// expect: group-not-awaited @ 27
+// needs: checker
+// blind: yes
+#include "course.cuh"
+
+constexpr int kTile = 256;
+constexpr int kStages = 3;
+
+extern "C" __global__ void reuse_after_store(const float* in, float* out, int tiles) {
+  __shared__ alignas(16) float staging[kStages][kTile];
+
+  const uint32_t tile_bytes = kTile * sizeof(float);
+
+  int round = 0;
+  for (int tile = blockIdx.x; tile < tiles; tile += gridDim.x) {
+    float* stage = staging[round % kStages];
+    const int base = tile * kTile;
+
+    if (threadIdx.x == 0 || threadIdx.x == 32) {
+      ptx::cp_async_bulk_wait_group_read(ptx::n32_t<kStages - 1>());
+    }
+    __syncthreads();
+
+    for (int i = threadIdx.x; i < kTile; i += blockDim.x) {
+      stage[kTile - 1 - i] = 2.0f * in[base + i] + 1.0f;
+    }
+
+    ptx::fence_proxy_async(ptx::space_shared);
+    __syncthreads();
+
+    if (threadIdx.x == 32 * (round % 2)) {
+      ptx::cp_async_bulk(ptx::space_global, ptx::space_shared, &out[base], stage, tile_bytes);
+      ptx::cp_async_bulk_commit_group();
+    }
+    round++;
+  }
+
+  if (threadIdx.x == 0 || threadIdx.x == 32) {
+    ptx::cp_async_bulk_wait_group_read(ptx::n32_t<0>());
+  }
+}
