@@ -15,9 +15,9 @@ KIND is one of
 
 The head of a wrong submission:
     // expect: ID @ LINE     its first diagnostic, on the nominal schedule
-    // needs: core           the emulator's core catches it today; `needs: checker`: only the happens-before checker can
+    // needs: core           this version catches it; `needs: checker`: it waits for a later happens-before checker
     // schedule: any         it shows on some schedule, not always on the nominal one
-Where no page under docs/diagnostics says that the core reports ID, a `core` file must lose points and waits for its name.
+Where ID's page under docs/diagnostics says that its reporter is not part of this version yet, a `core` file must lose points and waits for its name.
 
 Submissions are graded on the emulator with `handoff check --json -`. Exit status: 0 all well, 1 not (each reason on a line), 77 there is
 no nvcc.
@@ -134,9 +134,9 @@ def relative(path):
     return path.relative_to(ROOT).as_posix()
 
 
-def core_ids():
-    """Ids that today's emulator reports by itself, as their pages say."""
-    return {p.stem for p in (ROOT / "docs/diagnostics").glob("*.md") if "Reported by: emulator core" in p.read_text(encoding="utf-8")}
+def reported_ids():
+    """Ids that this version reports, as their pages say."""
+    return {p.stem for p in (ROOT / "docs/diagnostics").glob("*.md") if "not part of this version yet" not in p.read_text(encoding="utf-8")}
 
 
 def outside_todos(text):
@@ -268,8 +268,8 @@ def head_of(text, ids):
     return {"id": name, "line": line, "core": needs[0] == "core", "any": bool(ANY_SCHEDULE.search(text))}, ""
 
 
-def judge(head, core, full, graded, diagnostics):
-    """(outcome, reason): named | waiting | wrong. `diagnostics` as in the report; `core`: ids that the core reports."""
+def judge(head, reported, full, graded, diagnostics):
+    """(outcome, reason): named | waiting | wrong. `diagnostics` as in the report; `reported`: ids that this version reports."""
     wanted = f"{head['id']} @ {head['line']}"
     eligible = [d for d in diagnostics if head["any"] or d["schedule"] == "nominal"]
     first = f"{eligible[0]['id']} @ {eligible[0]['line']}" if eligible else "nothing"
@@ -281,7 +281,7 @@ def judge(head, core, full, graded, diagnostics):
         return "waiting", f"reported: {first}"
     if full:
         return "wrong", "gets full marks"
-    if head["id"] not in core:
+    if head["id"] not in reported:
         return "waiting", f"reported: {first}"
     return "wrong", f"reported: {first}"
 
@@ -292,7 +292,7 @@ def mutants(program, exercise, out):
     part.unlink(missing_ok=True)
     files = sources("grader/mutants", exercise)
     ids = {p.stem for p in (ROOT / "docs/diagnostics").glob("*.md")}
-    core = core_ids()
+    reported = reported_ids()
     problems = [] if files else [f"grader/mutants has nothing for {exercise}"]
     rows, alarms = [], []
     for file, graded in program.check_all(exercise, files):
@@ -302,7 +302,7 @@ def mutants(program, exercise, out):
             rows.append({"file": relative(file), "wanted": "?", "outcome": "wrong", "reason": problem})
             continue
         found = graded.verdict["diagnostics"] if graded.verdict else []
-        outcome, reason = judge(head, core, graded.full, graded.graded, found)
+        outcome, reason = judge(head, reported, graded.full, graded.graded, found)
         rows.append({"file": relative(file), "wanted": f"{head['id']} @ {head['line']}", "outcome": outcome, "reason": reason})
         if outcome == "wrong":
             problems.append(f"{relative(file)}: expected {head['id']} @ {head['line']}; {reason}; {graded.reason()}")

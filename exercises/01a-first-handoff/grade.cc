@@ -38,8 +38,8 @@ class FirstHandoff : public ExerciseTest {
 
 HANDOFF_STANDARD_TESTS("01a", FirstHandoff)
 
-// The consumers must have waited on an mbarrier, and only the barrier that publishes the init may be block-wide. An elected arrival for
-// each producer warp is as good as one for each thread.
+// The consumers must have waited on an mbarrier, and only the barrier that publishes the init may be block-wide. One arrival or one wait for a
+// warp is as good as one for each of its threads.
 HANDOFF_TEST("01a", FirstHandoff, uses_mbarrier, "uses-mbarrier") {
   if (!on_emulator()) {
     EXPECT_NE(ptx().find("mbarrier.arrive"), std::string::npos) << "the kernel never arrives on an mbarrier";
@@ -49,7 +49,7 @@ HANDOFF_TEST("01a", FirstHandoff, uses_mbarrier, "uses-mbarrier") {
   for (const KernelRun& run : traced_runs()) {
     const auto& config = run.test_case->config();
     const uint64_t producers = config.block.x / 2, consumers = config.block.x / 2;
-    EXPECT_THAT(run, HandsOffByMbarrier(config.grid.x * (producers / 32), config.grid.x * consumers, 1, config.grid.x));
+    EXPECT_THAT(run, HandsOffByMbarrier(config.grid.x * (producers / 32), config.grid.x * (consumers / 32), 1, config.grid.x));
   }
 }
 

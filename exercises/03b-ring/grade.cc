@@ -22,6 +22,7 @@ constexpr uint32_t kShort[] = {0, 100, 255, 1, 37, 128};  // elements that the l
 struct Shape {
   uint32_t n, stages, block;
   uint32_t chunks() const { return (n + kChunk - 1) / kChunk; }
+  uint32_t refills() const { return chunks() - std::min(chunks(), stages); }  // chunks that meet a used slot
 };
 
 class Ring : public ExerciseTest {
@@ -101,7 +102,8 @@ class RunAhead {
   }
   // The least distance, in chunks, between a chunk that is announced and the chunk whose release was waited for.
   int64_t least() const { return least_; }
-  static constexpr int64_t kUnbounded = INT64_MAX;
+  // Whether a producer arrived on an mbarrier at all.
+  bool announced() const { return !stage_of_.empty(); }
 
  private:
   using Phase = std::pair<std::string, uint64_t>;  // barrier, phase
@@ -138,14 +140,65 @@ class RunAhead {
   std::map<int32_t, int64_t> seen_by_;        // consumer warp: its last chunk
   std::map<Phase, int64_t> released_in_;      // empty barrier's phase: the last chunk of its arrivals
   std::map<int32_t, int64_t> released_to_;    // producer warp: the last chunk whose release it has observed
-  int64_t least_ = kUnbounded;
+  int64_t least_ = INT64_MAX;
 };
+
+// The ring is there and turns: two barriers a stage, and each completes a phase a round (one more where all slots are
+// released in advance). The last release of a slot may be left out, since nobody waits for it.
+::testing::Matcher<const KernelRun&> TurnsAllStages(const Shape& s) {
+  const uint64_t chunks = s.chunks(), rounds = (chunks + s.stages - 1) / s.stages;
+  const uint64_t phases = chunks + s.refills(), barriers = 2 * (chunks - s.refills());
+  return Traced(
+      fmt::format("at least {} phases on {} barriers, two for each stage in use, and at most {} on any of them", phases,
+                  barriers, rounds + 1),
+      [=](const Trace& t) {
+        const Phases p(t);
+        return p.barriers.size() >= barriers && t.totals.phases >= phases && p.most <= rounds + 1;
+      },
+      [](const Trace& t) {
+        const Phases p(t);
+        return fmt::format("{} phases on {} barriers, at most {} on one of them", t.totals.phases, p.barriers.size(),
+                           p.most);
+      });
+}
+
+// The data takes the way through the ring.
+::testing::Matcher<const KernelRun&> PassesThroughSharedMemory(uint64_t bytes) {
+  return Traced(
+      fmt::format("{} bytes through shared memory, each loaded from global memory once", bytes),
+      [=](const Trace& t) {
+        return t.totals.shared_store_bytes >= bytes && t.totals.shared_load_bytes >= bytes &&
+               t.totals.global_load_bytes <= bytes;
+      },
+      [](const Trace& t) {
+        return fmt::format("{} bytes loaded from global memory, {} stored to shared memory, {} loaded from it",
+                           t.totals.global_load_bytes, t.totals.shared_store_bytes, t.totals.shared_load_bytes);
+      });
+}
+
+// Producers announce chunks, and wait for no younger chunk than they must. One chunk of the depth may be lost, to
+// consumers who release a slot after they have looked at the next one.
+::testing::Matcher<const KernelRun&> RunsAhead(const Shape& s) {
+  const int64_t depth = s.stages > 1 ? s.stages - 1 : 1;
+  return Traced(
+      fmt::format("producers on an mbarrier that wait for no chunk younger than {} before their own", depth),
+      [=](const Trace& t) {
+        const RunAhead r(t, s);
+        return r.announced() && r.least() >= depth;
+      },
+      [=](const Trace& t) {
+        const RunAhead r(t, s);
+        if (!r.announced()) return std::string("no producer arrived on an mbarrier");
+        return fmt::format("a producer that waited for the release of chunk k - {} before it announced chunk k",
+                           r.least());
+      });
+}
 
 HANDOFF_STANDARD_TESTS("03b", Ring)
 
 // Every element passes through shared memory, from one role to the other, by way of two barriers a stage; block-wide
 // barriers stand at the beginning and the end at most. An elected arrival or wait for each warp is as good as one for
-// each thread. The last release of each slot may be left out, since nobody waits for it.
+// each thread.
 HANDOFF_TEST("03b", Ring, ring_of_stages, "ring-of-stages") {
   if (!on_emulator()) {
     EXPECT_NE(ptx().find("mbarrier.arrive"), std::string::npos) << "the kernel never arrives on an mbarrier";
@@ -156,63 +209,19 @@ HANDOFF_TEST("03b", Ring, ring_of_stages, "ring-of-stages") {
   }
   for (const KernelRun& run : traced_runs()) {
     const Shape s = shape(run);
-    const uint64_t warps = s.block / 64;  // of each role
-    const uint64_t chunks = s.chunks(), refills = chunks - std::min<uint64_t>(chunks, s.stages);
-    const uint64_t rounds = (chunks + s.stages - 1) / s.stages;
-    EXPECT_THAT(run, HandsOffByMbarrier(warps * (chunks + refills), warps * (chunks + refills), 2, 1));
-    // A barrier of a stage completes a phase a round, and one more where all slots are released in advance.
-    EXPECT_THAT(run, Traced(
-                         fmt::format("{} phases on the barriers of {} stages, two barriers a stage, at most {} on each",
-                                     chunks + refills, s.stages, rounds + 1),
-                         [=](const Trace& t) {
-                           const Phases p(t);
-                           return p.barriers.size() >= size_t{2} * s.stages && t.totals.phases >= chunks + refills &&
-                                  p.most <= rounds + 1;
-                         },
-                         [](const Trace& t) {
-                           const Phases p(t);
-                           return fmt::format("{} phases on {} barriers, at most {} on each", t.totals.phases,
-                                              p.barriers.size(), p.most);
-                         }));
-    const uint64_t bytes = uint64_t{s.n} * sizeof(float);
-    EXPECT_THAT(run, Traced(
-                         fmt::format("{} bytes through shared memory, each loaded from global memory once", bytes),
-                         [=](const Trace& t) {
-                           return t.totals.shared_store_bytes >= bytes && t.totals.shared_load_bytes >= bytes &&
-                                  t.totals.global_load_bytes <= bytes;
-                         },
-                         [](const Trace& t) {
-                           return fmt::format(
-                               "{} bytes loaded from global memory, {} stored to shared memory, {} loaded from it",
-                               t.totals.global_load_bytes, t.totals.shared_store_bytes, t.totals.shared_load_bytes);
-                         }));
+    if (s.chunks() == 0) continue;
+    const uint64_t handoffs = s.block / 64 * uint64_t{s.chunks() + s.refills()};  // warps of each role
+    EXPECT_THAT(run, HandsOffByMbarrier(handoffs, handoffs, 2, 1));
+    EXPECT_THAT(run, TurnsAllStages(s));
+    EXPECT_THAT(run, PassesThroughSharedMemory(uint64_t{s.n} * sizeof(float)));
   }
 }
 
-// The producers wait for no younger chunk than they must, or the ring is no deeper than a single buffer. One chunk of
-// the depth may be lost, to consumers who release a slot after they have looked at the next one.
+// A ring is deeper than a single buffer only if the producers make use of it.
 HANDOFF_TEST("03b", Ring, runs_ahead, "runs-ahead") {
   if (!on_emulator()) GTEST_SKIP() << "who waited for what is recorded on the emulator only";
   for (const KernelRun& run : traced_runs()) {
-    const Shape s = shape(run);
-    if (s.chunks() == 0) continue;
-    EXPECT_THAT(run, Traced(
-                         "producers that announce chunks and run ahead of the consumers by the depth of the ring",
-                         [=](const Trace& t) {
-                           const auto announced = std::any_of(t.events.begin(), t.events.end(), [&](const Event& e) {
-                             return e.kind == Event::Kind::Arrive && e.warp >= 0 &&
-                                    static_cast<uint32_t>(e.warp) < s.block / 64;
-                           });
-                           return announced &&
-                                  RunAhead(t, s).least() >= static_cast<int64_t>(s.stages) - (s.stages > 1 ? 1 : 0);
-                         },
-                         [=](const Trace& t) {
-                           const int64_t least = RunAhead(t, s).least();
-                           return least == RunAhead::kUnbounded
-                                      ? std::string("no chunk whose release was waited for")
-                                      : fmt::format("a chunk that had to wait until the {} before it was released",
-                                                    least == 1 ? "one" : fmt::format("{}th", least));
-                         }));
+    if (shape(run).chunks() > 0) EXPECT_THAT(run, RunsAhead(shape(run)));
   }
 }
 

@@ -41,7 +41,7 @@ struct Parameter {
   std::vector<std::byte> initial;  ///< inputs: contents before the launch; must be unchanged after it
   std::vector<std::byte> expected; ///< outputs
   ElementType type = ElementType::F32;  ///< of buffers
-  double tolerance = 0;            ///< relative, of floating outputs; 0: bit for bit (NaN equals NaN)
+  double tolerance = 0;            ///< relative, of floating outputs; 0: equal as numbers (NaN equals NaN)
 };
 
 /// One launch with its input and the expected output.
@@ -151,7 +151,7 @@ class ExerciseTest : public ::testing::Test {
   const std::vector<KernelRun>& runs();
   /// The nominal runs (emulator), or all repeats (GPU).
   std::vector<std::reference_wrapper<const KernelRun>> nominal_runs();
-  /// The runs whose trace counts ordinary loads and stores too: the nominal ones. On a GPU the test is skipped.
+  /// The runs whose trace counts ordinary loads and stores too: the nominal ones. A GPU leaves no trace.
   std::vector<std::reference_wrapper<const KernelRun>> traced_runs();
   /// The PTX of the submission.
   const std::string& ptx() const;

@@ -20,19 +20,21 @@ CHECKER = "happens-before checker"
 LATER = "happens-before checker, which is not part of this version yet"
 
 ID = r"[a-z][a-z0-9]*(?:-[a-z0-9]+)*"
-# make_fault("ID", …), report(instruction, "ID", …), diagnostic.id = "ID".
+# make_fault("ID", …), report(instruction, "ID", …), diagnostic.id = "ID"; in the checker find("ID", Severity::…, …), or a choice of two.
 REPORTED = [re.compile(rf'\bmake_fault\(\s*"({ID})"'), re.compile(rf'\breport\(\s*[^,"();]+(?:\([^()"]*\))?[^,"();]*,\s*"({ID})"'),
             re.compile(rf'\bid\s*=\s*"({ID})"')]
+FOUND = re.compile(r"\bfind\(([^;]*?),\s*Severity::")
 LITERAL = re.compile(rf'"({ID})"')
 STATUS = re.compile(r"Severity: ([^.\n]+)\. Reported by: ([^.\n]+)\.")
 SECTION = re.compile(r"^## (.+)\n((?:(?!## ).*\n)*)", re.MULTILINE)
 
 
-def reported_in(text, known):
-    """Ids that a source reports: those in the forms above, and a string that is the name of a page (passed on to one of them)."""
+def reported_in(text, passed_on=frozenset()):
+    """Ids that a source reports in the forms above; so does a string that is one of `passed_on`, an argument that ends up in one of them."""
     text = re.sub(r"//.*", "", text)
     found = {name for form in REPORTED for name in form.findall(text)}
-    return found | (set(LITERAL.findall(text)) & known)
+    found |= {name for call in FOUND.findall(text) for name in LITERAL.findall(call)}
+    return found | (set(LITERAL.findall(text)) & passed_on)
 
 
 def page_problems(name, text, by_core, by_checker):
@@ -67,7 +69,8 @@ def page_problems(name, text, by_core, by_checker):
 def check_self():
     """The rules on planted cases."""
     forms = 'throw make_fault(\n "a-b", x); launch.report(i, "c-d", y); w.cta->launch->report(*f.inst, "e", z); d.id = "f"; g(w, "h-i");'
-    assert reported_in(forms, set()) == {"a-b", "c-d", "e", "f"} and "h-i" in reported_in(forms, {"h-i"})
+    assert reported_in(forms) == {"a-b", "c-d", "e", "f"} and "h-i" in reported_in(forms, {"h-i"})
+    assert reported_in('find(x ? "a-b" : "c-d", Severity::Error, "e-f"); if (d.id == "g") s.find("i", Severity::Note, y); // "j"') == {"a-b", "c-d", "i"}
     code = "```cuda\nx;\n```\n"
     good = ("# a-b\n\nIt is so.\n\nSeverity: error. Reported by: emulator core.\n\n## What happened\nx\n\n## Why the hardware cares\n§9.7\n\n"
             f"## Wrong\n{code}\n## Right\n{code}\n## See also\nx.\n")
@@ -86,9 +89,9 @@ def main():
         path = tree.relative(source)
         if not path.startswith(("grader/emulator/", "grader/device/")) or re.search(r"_(test|fuzz)\.cc$", path):
             continue
-        where = checker if path.startswith("grader/emulator/check/") else core
-        for name in reported_in(source.read_text(encoding="utf-8"), set(pages)):
-            where.setdefault(name, path)
+        in_checker = path.startswith("grader/emulator/check/")
+        for name in reported_in(source.read_text(encoding="utf-8"), frozenset() if in_checker else frozenset(pages)):
+            (checker if in_checker else core).setdefault(name, path)
     problems = [f"docs/diagnostics/{name}.md is missing: {path} reports {name}" for name, path in sorted({**checker, **core}.items()) if name not in pages]
     for mutant in sorted((tree.ROOT / "grader" / "mutants").rglob("*.cu")):
         for name in re.findall(r"^// expect: (\S+)", mutant.read_text(encoding="utf-8"), re.MULTILINE):

@@ -89,6 +89,7 @@ void at_place_of(const Copy& c, F&& f) {
 }
 
 void write_bytes(const Copy& c, uint32_t from, uint32_t bytes) {
+  if (bytes == 0) return;
   if (c.reduce_op != ReduceOp::None) {
     reduce_bytes(c.reduce_op, c.reduce_type, c.destination + from, c.staging.data() + from, bytes);
   } else if (c.byte_mask != 0xffff) {

@@ -174,6 +174,7 @@ void wait(Warp& w, const Inst& i, LaneMask mask) {
 /// a = barrier; sub bit 2 = noinc.
 void mbarrier_arrive(Warp& w, const Inst& i, LaneMask mask) {
   machine::note_effect(w);
+  notify(w, i, mask, GroupEvent::Kind::CpAsyncMbarrierArrive, 0);  // before the arrive itself, which may come at once
   for_lanes(mask, [&](int l) {
     const machine::MemoryOperand m{i.a, i.offset, ptx::Space::Shared, (i.sub & kDstWide) != 0};
     const SharedPlace p = shared_place(w, l, address_of(w, m, l), i.width != 0, 8, 8, "mbarrier");
@@ -186,7 +187,6 @@ void mbarrier_arrive(Warp& w, const Inst& i, LaneMask mask) {
     g.arrives.push_back({g.copies, p.owner, p.offset, &i});
     settle_arrives(g);
   });
-  notify(w, i, mask, GroupEvent::Kind::CpAsyncMbarrierArrive, 0);
 }
 
 std::string decode_copy(DecodeContext& c, const ptx::Resolved& r, const ptx::Statement& s, Inst* inst) {

@@ -76,6 +76,7 @@ struct WaitRecord {
   LaneMask mask;
   uint64_t phase;     ///< asked for; −1 wraps
   bool complete;
+  bool stale;         ///< complete, and these lanes knew that phase already (or it is the fresh barrier's phase −1)
   const Inst* inst;
 };
 
@@ -753,9 +754,9 @@ void Checker::mbarrier(const MbarrierEvent& e) {
     case Kind::ArriveExpectTx: {
       WarpState& w = s.of(*e.warp);
       s.each_group(w, e.mask, [&](LaneGroup& g) {
-        if (e.phase > 0 && State::known(g.now.any, b.key) < e.phase) {
+        if (e.phase > 0 && b.observed < e.phase) {
           s.find("phase-overrun", Severity::Error,
-                 fmt::format("{} arrives in phase {} of `{}`, although no wait that it knows of has seen phase {} complete", s.who(w.key, g.mask), e.phase, name, e.phase - 1),
+                 fmt::format("{} arrives in phase {} of `{}`, although no wait has seen phase {} complete", s.who(w.key, g.mask), e.phase, name, e.phase - 1),
                  "Somebody waits for each phase before the arrivals of the next one; is the count right, and does each thread arrive once?", e.inst, {{b.init, "its count is set here"}});
         }
         b.arrived.join(State::signal(w, g, g.mask, releases(e.sem)));
@@ -787,9 +788,9 @@ void Checker::mbarrier(const MbarrierEvent& e) {
         if (r.barrier == b.key) r.mask &= ~e.mask;
       }
       std::erase_if(w.waits, [](const WaitRecord& r) { return r.mask == 0; });
-      w.waits.push_back({b.key, e.mask, e.phase, yes, e.inst});
-      if (!yes) break;
       const uint64_t seen = e.phase + 1;  // phase −1 of a fresh barrier gives 0: nothing was observed
+      s.each_group(w, e.mask, [&](LaneGroup& g) { w.waits.push_back({b.key, g.mask, e.phase, yes, yes && State::known(g.now.order, b.key) >= seen, e.inst}); });
+      if (!yes) break;
       b.observed = std::max(b.observed, seen);
       Knowledge k = b.completed;
       k.order = Clock::with(k.order, b.key, seen);
@@ -963,7 +964,7 @@ void Checker::State::add_causes() {
     };
     const auto blame = [&](const std::vector<WaitRecord>& waits, const PartyOf& other) {
       for (const WaitRecord& r : waits) {
-        if (!signals_later(other, r)) continue;
+        if ((r.complete && !r.stale) || !signals_later(other, r)) continue;
         Finding c;
         c.diagnostic.place = place(r.inst);
         if (r.complete) {

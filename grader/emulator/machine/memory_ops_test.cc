@@ -49,18 +49,18 @@ std::vector<Place> places() {
 
 struct Scalar {
   const char* type;
-  const char* reg;    // class of the register
-  uint32_t bytes;     // in memory
+  const char* reg;  // class of the register
+  uint32_t bytes;   // in memory
   bool is_signed;
   uint32_t reg_bytes;
 };
 constexpr Scalar kScalars[] = {
-    {"u8", "%s", 1, false, 2},  {"s8", "%s", 1, true, 2},   {"b8", "%s", 1, false, 2},  {"u8", "%r", 1, false, 4},
-    {"s8", "%r", 1, true, 4},   {"u8", "%rd", 1, false, 8}, {"s8", "%rd", 1, true, 8},  {"u16", "%s", 2, false, 2},
-    {"s16", "%s", 2, true, 2},  {"b16", "%s", 2, false, 2}, {"u16", "%r", 2, false, 4}, {"s16", "%r", 2, true, 4},
-    {"s16", "%rd", 2, true, 8}, {"u32", "%r", 4, false, 4}, {"s32", "%r", 4, true, 4},  {"b32", "%r", 4, false, 4},
-    {"u32", "%rd", 4, false, 8}, {"s32", "%rd", 4, true, 8}, {"f32", "%f", 4, false, 4}, {"u64", "%rd", 8, false, 8},
-    {"s64", "%rd", 8, true, 8}, {"b64", "%rd", 8, false, 8}, {"f64", "%fd", 8, false, 8},
+    {"u8", "%s", 1, false, 2},   {"s8", "%s", 1, true, 2},    {"b8", "%s", 1, false, 2},   {"u8", "%r", 1, false, 4},
+    {"s8", "%r", 1, true, 4},    {"u8", "%rd", 1, false, 8},  {"s8", "%rd", 1, true, 8},   {"u16", "%s", 2, false, 2},
+    {"s16", "%s", 2, true, 2},   {"b16", "%s", 2, false, 2},  {"u16", "%r", 2, false, 4},  {"s16", "%r", 2, true, 4},
+    {"s16", "%rd", 2, true, 8},  {"u32", "%r", 4, false, 4},  {"s32", "%r", 4, true, 4},   {"b32", "%r", 4, false, 4},
+    {"u32", "%rd", 4, false, 8}, {"s32", "%rd", 4, true, 8},  {"f32", "%f", 4, false, 4},  {"u64", "%rd", 8, false, 8},
+    {"s64", "%rd", 8, true, 8},  {"b64", "%rd", 8, false, 8}, {"f64", "%fd", 8, false, 8},
 };
 
 /// PTX that writes the 64-bit pattern of register `r` of class `reg` to [%mine8].
@@ -80,10 +80,12 @@ TEST(MemoryOps, EveryScalarWidthInEverySpace) {
       const std::string body = place.setup +
                                "cvt.u64.u32 %rd3, %id;\nmul.lo.u64 %rd3, %rd3, 0x0101010101010101;\n"
                                "add.u64 %rd3, %rd3, 0x7f828384f5868788;\n"
-                               "st" + place.space + ".u64 [%rd0+8], %rd3;\nmov.u64 %rd4, -1;\nst" + place.space +
+                               "st" +
+                               place.space + ".u64 [%rd0+8], %rd3;\nmov.u64 %rd4, -1;\nst" + place.space +
                                ".u64 [%rd0+32], %rd4;\n"
-                               "ld" + place.space + "." + t.type + " " + r + ", [%rd0+8];\n" + show(t.reg, r) +
-                               "st" + place.space + "." + t.type + " [%rd0+32], " + r + ";\nld" + place.space +
+                               "ld" +
+                               place.space + "." + t.type + " " + r + ", [%rd0+8];\n" + show(t.reg, r) + "st" +
+                               place.space + "." + t.type + " [%rd0+32], " + r + ";\nld" + place.space +
                                ".u64 %rd7, [%rd0+32];\nst.global.u64 [%mine8+512], %rd7;\n";
       Options options;
       options.in.assign(1024, 0);
@@ -106,10 +108,14 @@ TEST(MemoryOps, EveryScalarWidthInEverySpace) {
 }
 
 TEST(MemoryOps, VectorsInEverySpace) {
-  struct Shape { const char* type; uint32_t count, bytes; const char* reg; };
-  constexpr Shape kShapes[] = {{"b8", 2, 1, "%s"},  {"b8", 4, 1, "%s"},   {"u16", 2, 2, "%s"},  {"u16", 4, 2, "%s"},
-                               {"b32", 2, 4, "%r"}, {"b32", 4, 4, "%r"},  {"b32", 8, 4, "%r"},  {"b64", 2, 8, "%rd"},
-                               {"b64", 4, 8, "%rd"}};
+  struct Shape {
+    const char* type;
+    uint32_t count, bytes;
+    const char* reg;
+  };
+  constexpr Shape kShapes[] = {{"b8", 2, 1, "%s"},  {"b8", 4, 1, "%s"},   {"u16", 2, 2, "%s"},
+                               {"u16", 4, 2, "%s"}, {"b32", 2, 4, "%r"},  {"b32", 4, 4, "%r"},
+                               {"b32", 8, 4, "%r"}, {"b64", 2, 8, "%rd"}, {"b64", 4, 8, "%rd"}};
   for (const Place& place : places()) {
     for (const Shape& shape : kShapes) {
       const bool global = std::string(place.space) == ".global";
@@ -118,8 +124,8 @@ TEST(MemoryOps, VectorsInEverySpace) {
       std::string list, body = place.setup;
       // Byte k of the source is 3k + lane.
       for (uint32_t k = 0; k < bytes; k++) {
-        body += "add.u32 %r1, %id, " + std::to_string(3 * k) + ";\nst" + place.space + ".u8 [%rd0+" + std::to_string(k) +
-                "], %r1;\n";
+        body += "add.u32 %r1, %id, " + std::to_string(3 * k) + ";\nst" + place.space + ".u8 [%rd0+" +
+                std::to_string(k) + "], %r1;\n";
       }
       for (uint32_t e = 0; e < shape.count; e++) list += (e == 0 ? "" : ", ") + (shape.reg + std::to_string(10 + e));
       const std::string v = ".v" + std::to_string(shape.count) + ".";
@@ -128,7 +134,8 @@ TEST(MemoryOps, VectorsInEverySpace) {
       body += "mul.wide.u32 %rd20, %id, 64;\nadd.u64 %rd20, %out, %rd20;\n";
       for (uint32_t k = 0; k < bytes; k++) {
         const std::string at = std::to_string(k);
-        body += std::string("ld") + place.space + ".u8 %r1, [%rd0+" + std::to_string(32 + k) + "];\nst.global.u8 [%rd20+" + at + "], %r1;\n";
+        body += std::string("ld") + place.space + ".u8 %r1, [%rd0+" + std::to_string(32 + k) +
+                "];\nst.global.u8 [%rd20+" + at + "], %r1;\n";
       }
       Options options;
       options.in.assign(1024, 0);
@@ -159,7 +166,8 @@ TEST(MemoryOps, B128) {
 
 TEST(MemoryOps, VectorLoadMayOverwriteItsBase) {
   const Outcome outcome = run_body(
-      "mul.wide.u32 %rd1, %id, 16;\nadd.u64 %rd0, %out, %rd1;\nmov.u32 %r1, tile;\nshl.b32 %r2, %id, 4;\nadd.u32 %r1, %r1, %r2;\n"
+      "mul.wide.u32 %rd1, %id, 16;\nadd.u64 %rd0, %out, %rd1;\nmov.u32 %r1, tile;\nshl.b32 %r2, %id, 4;\nadd.u32 %r1, "
+      "%r1, %r2;\n"
       "add.u32 %r3, %id, 100;\nst.shared.v4.u32 [%r1], {%id, %r3, 7, 8};\n"
       "ld.shared.v4.u32 {%r1, %r4, %r5, %r6}, [%r1];\nst.global.v4.u32 [%rd0], {%r1, %r4, %r5, %r6};\n"
       "ld.global.v2.u64 {%rd0, %rd9}, [%rd0];\nst.global.u64 [%mine8+1024], %rd0;\n",
@@ -185,7 +193,8 @@ TEST(MemoryOps, PredicatedLoadLeavesOtherLanesAlone) {
   // The lanes that do not load have addresses that fault.
   const Outcome outcome = run_body(
       "mov.u32 %r1, 77;\nsetp.lt.u32 %p1, %id, 5;\nmov.u64 %rd0, 0;\n@%p1 mov.u64 %rd0, %mine;\n"
-      "st.global.u32 [%mine], %id;\n@%p1 ld.global.u32 %r1, [%rd0];\n@!%p1 add.u32 %r1, %r1, 1;\nst.global.u32 [%mine], %r1;\n");
+      "st.global.u32 [%mine], %id;\n@%p1 ld.global.u32 %r1, [%rd0];\n@!%p1 add.u32 %r1, %r1, 1;\nst.global.u32 "
+      "[%mine], %r1;\n");
   expect_ok(outcome);
   for (uint32_t lane = 0; lane < 32; lane++) EXPECT_EQ(outcome.out[lane], lane < 5 ? lane : 78);
 }
@@ -203,9 +212,10 @@ TEST(MemoryOps, SixteenBitRegistersKeepTheirUpperBitsZero) {
 TEST(MemoryOps, UnwrittenMemoryIsPoison) {
   Options options;
   options.dynamic_smem = 256;
-  const Outcome outcome = run_body(".local .align 8 .b8 mine[8];\nld.shared.u32 %r1, [buffer];\nld.local.u32 %r2, [mine];\n"
-                                   "st.global.u32 [%mine], %r1;\nst.global.u32 [%mine+128], %r2;\n",
-                                   options, ".extern .shared .align 16 .b8 buffer[];\n");
+  const Outcome outcome = run_body(
+      ".local .align 8 .b8 mine[8];\nld.shared.u32 %r1, [buffer];\nld.local.u32 %r2, [mine];\n"
+      "st.global.u32 [%mine], %r1;\nst.global.u32 [%mine+128], %r2;\n",
+      options, ".extern .shared .align 16 .b8 buffer[];\n");
   expect_ok(outcome);
   EXPECT_EQ(outcome.out[0], 0xffffffffu);
   EXPECT_EQ(outcome.out[32], 0xffffffffu);
@@ -215,7 +225,8 @@ TEST(MemoryOps, LocalMemoryIsPerThread) {
   Options options;
   options.block = {64, 1, 1};
   const Outcome outcome = run_body(
-      ".local .align 8 .b8 mine[64];\nmov.u64 %rd1, mine;\nand.b32 %r1, %id, 7;\nmul.wide.u32 %rd2, %r1, 8;\nadd.u64 %rd1, %rd1, %rd2;\n"
+      ".local .align 8 .b8 mine[64];\nmov.u64 %rd1, mine;\nand.b32 %r1, %id, 7;\nmul.wide.u32 %rd2, %r1, 8;\nadd.u64 "
+      "%rd1, %rd1, %rd2;\n"
       "st.local.u32 [%rd1], %id;\nbar.sync 0;\nld.local.u32 %r2, [%rd1];\nst.global.u32 [%mine], %r2;\n",
       options);
   expect_ok(outcome);
@@ -225,8 +236,10 @@ TEST(MemoryOps, LocalMemoryIsPerThread) {
 // --- faults ----------------------------------------------------------------------------------------------------------
 
 /// The one diagnostic of a body whose line 42 is bad.
-Diagnostic fault_of(const std::string& before, const std::string& bad, const std::string& globals = {}, Options options = {}) {
-  const Outcome outcome = run_body(".loc 1 41 3\n" + before + ".loc 1 42 3\n" + bad + "\n.loc 1 43 3\n", options, kFile + globals);
+Diagnostic fault_of(const std::string& before, const std::string& bad, const std::string& globals = {},
+                    Options options = {}) {
+  const Outcome outcome =
+      run_body(".loc 1 41 3\n" + before + ".loc 1 42 3\n" + bad + "\n.loc 1 43 3\n", options, kFile + globals);
   EXPECT_EQ(outcome.status, LaunchStatus::Fault);
   if (outcome.diagnostics.size() != 1) {
     ADD_FAILURE() << outcome.diagnostics.size() << " diagnostics for " << bad;
@@ -280,7 +293,8 @@ TEST(MemoryFaults, SharedPartlyPastTheEnd) {
   // An odd amount of dynamic memory: the last word is only half there.
   Options options;
   options.dynamic_smem = 6;
-  const Diagnostic d = fault_of("mov.u32 %r1, buffer;\n", "ld.shared.u32 %r0, [%r1+4];", ".extern .shared .align 16 .b8 buffer[];\n", options);
+  const Diagnostic d = fault_of("mov.u32 %r1, buffer;\n", "ld.shared.u32 %r0, [%r1+4];",
+                                ".extern .shared .align 16 .b8 buffer[];\n", options);
   EXPECT_EQ(d.id, "out-of-bounds");
   EXPECT_THAT(d.message, HasSubstr("whose last byte lies past the end of the CTA's 6 bytes"));
 }
@@ -306,25 +320,29 @@ TEST(MemoryFaults, SharedMisalignedNamesTheVariable) {
 }
 
 TEST(MemoryFaults, GenericSharedPastTheEnd) {
-  const Diagnostic d = fault_of("mov.u64 %rd0, tile;\ncvta.shared.u64 %rd0, %rd0;\n", "st.u32 [%rd0+4100], %id;", kShared);
+  const Diagnostic d =
+      fault_of("mov.u64 %rd0, tile;\ncvta.shared.u64 %rd0, %rd0;\n", "st.u32 [%rd0+4100], %id;", kShared);
   EXPECT_EQ(d.id, "out-of-bounds");
   EXPECT_THAT(d.message, HasSubstr("4 bytes past the end of the CTA's 4096 bytes of shared memory"));
 }
 
 TEST(MemoryFaults, LocalPastTheEnd) {
-  const Diagnostic d = fault_of(".local .align 16 .b8 mine[16];\nmov.u64 %rd0, mine;\n", "st.local.u32 [%rd0+16], %id;");
+  const Diagnostic d =
+      fault_of(".local .align 16 .b8 mine[16];\nmov.u64 %rd0, mine;\n", "st.local.u32 [%rd0+16], %id;");
   EXPECT_EQ(d.id, "out-of-bounds");
   EXPECT_THAT(d.message, HasSubstr("outside the thread's 16 bytes of local memory"));
 }
 
 TEST(MemoryFaults, ConstantMemoryIsNotWritable) {
-  const Diagnostic d = fault_of("mov.u64 %rd0, table;\ncvta.const.u64 %rd0, %rd0;\n", "st.u32 [%rd0], %id;", ".const .align 4 .u32 table[4] = {1, 2, 3, 4};\n");
+  const Diagnostic d = fault_of("mov.u64 %rd0, table;\ncvta.const.u64 %rd0, %rd0;\n", "st.u32 [%rd0], %id;",
+                                ".const .align 4 .u32 table[4] = {1, 2, 3, 4};\n");
   EXPECT_EQ(d.id, "out-of-bounds");
   EXPECT_THAT(d.message, HasSubstr("byte 0 of `table` (16 bytes), which is constant memory"));
 }
 
 TEST(MemoryFaults, FirstBadLaneIsNamed) {
-  const Diagnostic d = fault_of("mov.u64 %rd0, %mine;\nsetp.eq.u32 %p1, %id, 19;\n@%p1 mov.u64 %rd0, 4;\n", "ld.global.u32 %r0, [%rd0];");
+  const Diagnostic d = fault_of("mov.u64 %rd0, %mine;\nsetp.eq.u32 %p1, %id, 19;\n@%p1 mov.u64 %rd0, 4;\n",
+                                "ld.global.u32 %r0, [%rd0];");
   EXPECT_THAT(d.message, HasSubstr("warp 0 lane 19 reads"));
 }
 
@@ -337,20 +355,27 @@ TEST(MemoryFaults, AtomicsAreChecked) {
 
 // --- atomics ---------------------------------------------------------------------------------------------------------
 
-/// One lane runs `op` of `type` on memory that holds `old`, with operands b and c; returns {memory afterwards, register}.
-struct AtomResult { uint64_t memory, returned; };
-AtomResult atom_once(const std::string& op, const std::string& type, uint32_t bytes, uint64_t old, uint64_t b, uint64_t c, const std::string& space, bool red) {
+/// One lane runs `op` of `type` on memory that holds `old`, with operands b and c; returns {memory afterwards,
+/// register}.
+struct AtomResult {
+  uint64_t memory, returned;
+};
+AtomResult atom_once(const std::string& op, const std::string& type, uint32_t bytes, uint64_t old, uint64_t b,
+                     uint64_t c, const std::string& space, bool red) {
   const std::string reg = bytes == 2 ? "%s" : bytes == 4 ? "%r" : "%rd";
   const std::string bits = bytes == 2 ? "b16" : bytes == 4 ? "b32" : "b64";
   const std::string address = space == ".shared" ? "mov.u64 %rd0, tile;\n" : "mov.u64 %rd0, %in;\n";
   std::string body = address + "setp.ne.u32 %p1, %id, 0;\n@%p1 ret;\n";
-  const auto set = [&](const std::string& n, uint64_t v) { body += "mov." + bits + " " + reg + n + ", " + std::to_string(static_cast<int64_t>(v)) + ";\n"; };
+  const auto set = [&](const std::string& n, uint64_t v) {
+    body += "mov." + bits + " " + reg + n + ", " + std::to_string(static_cast<int64_t>(v)) + ";\n";
+  };
   set("1", old);
   set("2", b);
   set("3", c);
   set("4", 0);
   body += "st" + space + "." + bits + " [%rd0], " + reg + "1;\n";
-  body += (red ? "red" : "atom") + space + "." + op + "." + type + " " + (red ? "" : reg + "4, ") + "[%rd0], " + reg + "2" + (op == "cas" ? ", " + reg + "3" : "") + ";\n";
+  body += (red ? "red" : "atom") + space + "." + op + "." + type + " " + (red ? "" : reg + "4, ") + "[%rd0], " + reg +
+          "2" + (op == "cas" ? ", " + reg + "3" : "") + ";\n";
   body += "ld" + space + "." + bits + " " + reg + "5, [%rd0];\n";
   if (bytes == 2) {
     body += "cvt.u64.u16 %rd20, %s5;\ncvt.u64.u16 %rd21, %s4;\n";
@@ -367,14 +392,16 @@ AtomResult atom_once(const std::string& op, const std::string& type, uint32_t by
   return {outcome.out64(0), outcome.out64(1)};
 }
 
-void expect_atom(const std::string& op, const std::string& type, uint32_t bytes, uint64_t old, uint64_t b, uint64_t expected, uint64_t c = 0, const std::string& modifier = {}) {
+void expect_atom(const std::string& op, const std::string& type, uint32_t bytes, uint64_t old, uint64_t b,
+                 uint64_t expected, uint64_t c = 0, const std::string& modifier = {}) {
   const uint64_t mask = bytes == 8 ? ~uint64_t{0} : (uint64_t{1} << (bytes * 8)) - 1;
   for (const std::string space : {".global", ".shared", ""}) {
     const AtomResult r = atom_once(op + modifier, type, bytes, old, b, c, space, false);
     EXPECT_EQ(r.memory, expected & mask) << std::hex << op << "." << type << space << " of " << old << " and " << b;
     EXPECT_EQ(r.returned, old & mask) << op << "." << type << space;
     if (op == "cas" || op == "exch") continue;
-    EXPECT_EQ(atom_once(op + modifier, type, bytes, old, b, c, space, true).memory, expected & mask) << "red." << op << "." << type << space;
+    EXPECT_EQ(atom_once(op + modifier, type, bytes, old, b, c, space, true).memory, expected & mask)
+        << "red." << op << "." << type << space;
   }
 }
 
@@ -425,13 +452,15 @@ TEST(Atomics, CompareAndSwap) {
 
 TEST(Atomics, Exchange128) {
   const Outcome outcome = run_body(
-      "setp.ne.u32 %p1, %id, 0;\n@%p1 ret;\nmov.b128 %q1, {11, 22};\nst.global.b128 [%in], %q1;\nmov.b128 %q2, {33, 44};\n"
+      "setp.ne.u32 %p1, %id, 0;\n@%p1 ret;\nmov.b128 %q1, {11, 22};\nst.global.b128 [%in], %q1;\nmov.b128 %q2, {33, "
+      "44};\n"
       "atom.global.exch.b128 %q3, [%in], %q2;\nst.global.b128 [%out], %q3;\n"
       "atom.global.cas.b128 %q4, [%in], %q1, %q1;\natom.global.cas.b128 %q5, [%in], %q2, %q1;\n"
       "st.global.b128 [%out+16], %q5;\nld.global.b128 %q6, [%in];\nst.global.b128 [%out+32], %q6;\n",
       {.in = std::vector<uint32_t>(4)});
   expect_ok(outcome);
-  EXPECT_EQ((std::vector<uint64_t>{outcome.out64(0), outcome.out64(1), outcome.out64(2), outcome.out64(3), outcome.out64(4), outcome.out64(5)}),
+  EXPECT_EQ((std::vector<uint64_t>{outcome.out64(0), outcome.out64(1), outcome.out64(2), outcome.out64(3),
+                                   outcome.out64(4), outcome.out64(5)}),
             (std::vector<uint64_t>{11, 22, 33, 44, 11, 22}));
 }
 
@@ -439,9 +468,10 @@ uint32_t bits(float f) { return std::bit_cast<uint32_t>(f); }
 
 TEST(Atomics, FloatAdd) {
   expect_atom("add", "f32", 4, bits(1.5f), bits(2.25f), bits(3.75f));
-  expect_atom("add", "f32", 4, bits(1.0f), bits(0x1p-24f), bits(1.0f));            // ties to even
+  expect_atom("add", "f32", 4, bits(1.0f), bits(0x1p-24f), bits(1.0f));  // ties to even
   expect_atom("add", "f32", 4, bits(1.0f + 0x1p-23f), bits(0x1p-24f), bits(1.0f + 0x1p-22f));
-  expect_atom("add", "f64", 8, std::bit_cast<uint64_t>(0.1), std::bit_cast<uint64_t>(0.2), std::bit_cast<uint64_t>(0.1 + 0.2));
+  expect_atom("add", "f64", 8, std::bit_cast<uint64_t>(0.1), std::bit_cast<uint64_t>(0.2),
+              std::bit_cast<uint64_t>(0.1 + 0.2));
 }
 
 TEST(Atomics, FloatAddNanIsCanonical) {
@@ -471,7 +501,10 @@ TEST(Atomics, HalfAndBfloat) {
 }
 
 TEST(Atomics, ReturnsTheOldValueToEachLaneInTurn) {
-  const Outcome outcome = run_body("atom.global.add.u32 %r1, [%in], 3;\nst.global.u32 [%mine], %r1;\nld.global.u32 %r2, [%in];\nst.global.u32 [%mine+128], %r2;\n", {.in = {100}});
+  const Outcome outcome = run_body(
+      "atom.global.add.u32 %r1, [%in], 3;\nst.global.u32 [%mine], %r1;\nld.global.u32 %r2, [%in];\nst.global.u32 "
+      "[%mine+128], %r2;\n",
+      {.in = {100}});
   expect_ok(outcome);
   std::vector<uint32_t> seen = words(outcome, 32);
   std::sort(seen.begin(), seen.end());
@@ -483,7 +516,8 @@ TEST(Atomics, VectorOfFloats) {
   const Outcome outcome = run_body(
       "setp.ne.u32 %p1, %id, 0;\n@%p1 ret;\nmov.f32 %f1, 0f3F800000;\nmov.f32 %f2, 0f40000000;\n"
       "red.global.add.v2.f32 [%in], {%f1, %f2};\natom.global.add.v2.f32 {%f3, %f4}, [%in], {%f1, %f1};\n"
-      "st.global.v2.f32 [%out], {%f3, %f4};\nld.global.v2.f32 {%f5, %f6}, [%in];\nst.global.v2.f32 [%out+8], {%f5, %f6};\n",
+      "st.global.v2.f32 [%out], {%f3, %f4};\nld.global.v2.f32 {%f5, %f6}, [%in];\nst.global.v2.f32 [%out+8], {%f5, "
+      "%f6};\n",
       {.in = {bits(10.0f), bits(20.0f)}});
   expect_ok(outcome);
   EXPECT_EQ(words(outcome, 4), (std::vector<uint32_t>{bits(11.0f), bits(22.0f), bits(12.0f), bits(23.0f)}));
@@ -491,7 +525,10 @@ TEST(Atomics, VectorOfFloats) {
 
 TEST(Atomics, HandleOverlappingDestination) {
   // The destination is the address register itself.
-  const Outcome outcome = run_body("setp.ne.u32 %p1, %id, 0;\n@%p1 ret;\nmov.u64 %rd0, %in;\natom.global.add.u64 %rd0, [%rd0], %rd0;\nst.global.u64 [%out], %rd0;\n", {.in = {7, 0}});
+  const Outcome outcome = run_body(
+      "setp.ne.u32 %p1, %id, 0;\n@%p1 ret;\nmov.u64 %rd0, %in;\natom.global.add.u64 %rd0, [%rd0], %rd0;\nst.global.u64 "
+      "[%out], %rd0;\n",
+      {.in = {7, 0}});
   expect_ok(outcome);
   EXPECT_EQ(outcome.out64(0), 7u);
 }
@@ -500,9 +537,12 @@ TEST(Atomics, HandleOverlappingDestination) {
 
 TEST(Addresses, CvtaRoundTrips) {
   const Outcome outcome = run_body(
-      ".local .align 8 .b8 mine[8];\nmov.u64 %rd1, tile;\ncvta.shared.u64 %rd2, %rd1;\ncvta.to.shared.u64 %rd3, %rd2;\nst.global.u64 [%out], %rd1;\nst.global.u64 [%out+8], %rd2;\nst.global.u64 [%out+16], %rd3;\n"
-      "mov.u64 %rd4, mine;\ncvta.local.u64 %rd5, %rd4;\ncvta.to.local.u64 %rd6, %rd5;\nst.global.u64 [%out+24], %rd4;\nst.global.u64 [%out+32], %rd5;\nst.global.u64 [%out+40], %rd6;\n"
-      "cvta.to.global.u64 %rd7, %out;\nst.global.u64 [%out+48], %rd7;\ncvt.u32.u64 %r1, %rd2;\nst.global.u32 [%out+56], %r1;\n",
+      ".local .align 8 .b8 mine[8];\nmov.u64 %rd1, tile;\ncvta.shared.u64 %rd2, %rd1;\ncvta.to.shared.u64 %rd3, "
+      "%rd2;\nst.global.u64 [%out], %rd1;\nst.global.u64 [%out+8], %rd2;\nst.global.u64 [%out+16], %rd3;\n"
+      "mov.u64 %rd4, mine;\ncvta.local.u64 %rd5, %rd4;\ncvta.to.local.u64 %rd6, %rd5;\nst.global.u64 [%out+24], "
+      "%rd4;\nst.global.u64 [%out+32], %rd5;\nst.global.u64 [%out+40], %rd6;\n"
+      "cvta.to.global.u64 %rd7, %out;\nst.global.u64 [%out+48], %rd7;\ncvt.u32.u64 %r1, %rd2;\nst.global.u32 "
+      "[%out+56], %r1;\n",
       {}, kShared);
   expect_ok(outcome);
   EXPECT_EQ(outcome.out64(0), kSharedBase);
@@ -515,13 +555,16 @@ TEST(Addresses, CvtaRoundTrips) {
 }
 
 TEST(Addresses, Isspacep) {
-  std::string body = ".local .align 8 .b8 mine[8];\nmov.u64 %rd0, tile;\ncvta.shared.u64 %rd0, %rd0;\nmov.u64 %rd1, mine;\ncvta.local.u64 %rd1, %rd1;\nmov.u64 %rd3, table;\ncvta.const.u64 %rd3, %rd3;\n";
+  std::string body =
+      ".local .align 8 .b8 mine[8];\nmov.u64 %rd0, tile;\ncvta.shared.u64 %rd0, %rd0;\nmov.u64 %rd1, "
+      "mine;\ncvta.local.u64 %rd1, %rd1;\nmov.u64 %rd3, table;\ncvta.const.u64 %rd3, %rd3;\n";
   const std::string pointers[] = {"%rd0", "%rd1", "%out", "%rd3"};
   const char* spaces[] = {"shared", "shared::cta", "shared::cluster", "local", "global", "const"};
   uint32_t at = 0;
   for (const std::string& p : pointers) {
     for (const char* s : spaces) {
-      body += std::string("isspacep.") + s + " %p1, " + p + ";\nselp.u32 %r1, 1, 0, %p1;\nst.global.u32 [%out+" + std::to_string(4 * at++) + "], %r1;\n";
+      body += std::string("isspacep.") + s + " %p1, " + p + ";\nselp.u32 %r1, 1, 0, %p1;\nst.global.u32 [%out+" +
+              std::to_string(4 * at++) + "], %r1;\n";
     }
   }
   const Outcome outcome = run_body(body, {}, std::string(kShared) + ".const .align 4 .u32 table = 5;\n");
@@ -533,8 +576,10 @@ TEST(Addresses, Isspacep) {
 
 TEST(Addresses, StBulkZerosItsRange) {
   const Outcome outcome = run_body(
-      "mov.u32 %r1, tile;\nshl.b32 %r2, %id, 2;\nadd.u32 %r1, %r1, %r2;\nst.shared.u32 [%r1], 5;\nbar.sync 0;\nsetp.eq.u32 %p1, %id, 0;\n"
-      "@%p1 st.bulk.weak.shared::cta [tile+16], 32, 0;\nbar.sync 0;\nld.shared.u32 %r3, [%r1];\nst.global.u32 [%mine], %r3;\n",
+      "mov.u32 %r1, tile;\nshl.b32 %r2, %id, 2;\nadd.u32 %r1, %r1, %r2;\nst.shared.u32 [%r1], 5;\nbar.sync "
+      "0;\nsetp.eq.u32 %p1, %id, 0;\n"
+      "@%p1 st.bulk.weak.shared::cta [tile+16], 32, 0;\nbar.sync 0;\nld.shared.u32 %r3, [%r1];\nst.global.u32 [%mine], "
+      "%r3;\n",
       {}, kShared);
   expect_ok(outcome);
   for (uint32_t k = 0; k < 32; k++) EXPECT_EQ(outcome.out[k], k >= 4 && k < 12 ? 0u : 5u) << k;
@@ -546,10 +591,13 @@ TEST(Addresses, StBulkIsChecked) {
 }
 
 TEST(Addresses, ConstantAndParameterMemory) {
-  const Outcome outcome = run_body("shl.b32 %r1, %id, 2;\nand.b32 %r1, %r1, 12;\nmov.u64 %rd0, table;\ncvt.u64.u32 %rd1, %r1;\nadd.u64 %rd0, %rd0, %rd1;\nld.const.u32 %r2, [%rd0];\n"
-                                   "ld.const.u32 %r3, [table+8];\nmov.b64 %rd3, k_out;\nld.param.u64 %rd4, [%rd3];\nsetp.eq.u64 %p1, %rd4, %out;\nselp.u32 %r4, 100, 0, %p1;\n"
-                                   "add.u32 %r2, %r2, %r3;\nadd.u32 %r2, %r2, %r4;\nst.global.u32 [%mine], %r2;\n",
-                                   {}, ".const .align 4 .u32 table[4] = {1, 2, 3, 4};\n");
+  const Outcome outcome = run_body(
+      "shl.b32 %r1, %id, 2;\nand.b32 %r1, %r1, 12;\nmov.u64 %rd0, table;\ncvt.u64.u32 %rd1, %r1;\nadd.u64 %rd0, %rd0, "
+      "%rd1;\nld.const.u32 %r2, [%rd0];\n"
+      "ld.const.u32 %r3, [table+8];\nmov.b64 %rd3, k_out;\nld.param.u64 %rd4, [%rd3];\nsetp.eq.u64 %p1, %rd4, "
+      "%out;\nselp.u32 %r4, 100, 0, %p1;\n"
+      "add.u32 %r2, %r2, %r3;\nadd.u32 %r2, %r2, %r4;\nst.global.u32 [%mine], %r2;\n",
+      {}, ".const .align 4 .u32 table[4] = {1, 2, 3, 4};\n");
   expect_ok(outcome);
   for (uint32_t k = 0; k < 32; k++) EXPECT_EQ(outcome.out[k], 1 + k % 4 + 3 + 100);
 }
@@ -559,7 +607,10 @@ TEST(Addresses, ConstantAndParameterMemory) {
 class AccessLog : public Observer {
  public:
   void access(const Access& a) override {
-    std::string line = a.kind == Access::Kind::Read ? "read" : a.kind == Access::Kind::Write ? "write" : a.kind == Access::Kind::Atomic ? "atomic" : "reduction";
+    std::string line = a.kind == Access::Kind::Read     ? "read"
+                       : a.kind == Access::Kind::Write  ? "write"
+                       : a.kind == Access::Kind::Atomic ? "atomic"
+                                                        : "reduction";
     line += a.region == Region::Global ? " global" : a.region == Region::Shared ? " shared" : " local";
     lines.push_back(line + " " + std::to_string(a.bytes) + " x" + std::to_string(__builtin_popcount(a.mask)));
   }
@@ -572,11 +623,15 @@ TEST(Addresses, ObserverSeesEveryAccessOncePerRegion) {
   options.observer = &log;
   // Lanes below 8 point into shared memory, the others into global memory.
   const Outcome outcome = run_body(
-      "mov.u32 %r1, tile;\nsetp.lt.u32 %p1, %id, 8;\nst.shared.u32 [%r1], 0;\nmov.u64 %rd0, %mine;\n@%p1 cvt.u64.u32 %rd0, %r1;\n@%p1 cvta.shared.u64 %rd0, %rd0;\n"
-      "ld.u32 %r2, [%rd0];\natom.shared.add.u32 %r3, [%r1], 1;\nred.global.add.u32 [%out], 1;\n@%p1 st.global.v2.u32 [%mine8], {%r2, %r3};\n",
+      "mov.u32 %r1, tile;\nsetp.lt.u32 %p1, %id, 8;\nst.shared.u32 [%r1], 0;\nmov.u64 %rd0, %mine;\n@%p1 cvt.u64.u32 "
+      "%rd0, %r1;\n@%p1 cvta.shared.u64 %rd0, %rd0;\n"
+      "ld.u32 %r2, [%rd0];\natom.shared.add.u32 %r3, [%r1], 1;\nred.global.add.u32 [%out], 1;\n@%p1 st.global.v2.u32 "
+      "[%mine8], {%r2, %r3};\n",
       options, kShared);
   expect_ok(outcome);
-  EXPECT_EQ(log.lines, (std::vector<std::string>{"write shared 4 x32", "read shared 4 x8", "read global 4 x24", "atomic shared 4 x32", "reduction global 4 x32", "write global 8 x8"}));
+  EXPECT_EQ(log.lines,
+            (std::vector<std::string>{"write shared 4 x32", "read shared 4 x8", "read global 4 x24",
+                                      "atomic shared 4 x32", "reduction global 4 x32", "write global 8 x8"}));
 }
 
 }  // namespace

@@ -57,9 +57,7 @@ TEST(Vprintf, WideIntegersAreAlignedToEight) {
   EXPECT_EQ(b.print("%d %lld %d %llx %zu"), "1 -5000000000 2 ffffffffffffffff 3");
 }
 
-TEST(Vprintf, ShortModifiersTakeAnInt) {
-  EXPECT_EQ(Buffer().add<int32_t>(3).add<int32_t>(4).print("%hd %hhu"), "3 4");
-}
+TEST(Vprintf, ShortModifiersTakeAnInt) { EXPECT_EQ(Buffer().add<int32_t>(3).add<int32_t>(4).print("%hd %hhu"), "3 4"); }
 
 TEST(Vprintf, FloatsAreDoubles) {
   Buffer b;
@@ -68,8 +66,9 @@ TEST(Vprintf, FloatsAreDoubles) {
 }
 
 TEST(Vprintf, FlagsWidthAndPrecision) {
-  EXPECT_EQ(Buffer().add<int32_t>(42).add<int32_t>(42).add<int32_t>(42).add<uint32_t>(255).print("[%5d][%-5d][%05d][%#x]"),
-            "[   42][42   ][00042][0xff]");
+  EXPECT_EQ(
+      Buffer().add<int32_t>(42).add<int32_t>(42).add<int32_t>(42).add<uint32_t>(255).print("[%5d][%-5d][%05d][%#x]"),
+      "[   42][42   ][00042][0xff]");
 }
 
 TEST(Vprintf, StarTakesAnArgument) {

@@ -154,6 +154,7 @@ TEST(TraceTest, CyclesFollowCauses) {
     Kernel s = two_copies();
     s.schedule = schedule;
     s.body += R"(
+      bar.sync 0;
       @!%p1 mbarrier.arrive.shared::cta.b64 _, [full];
     )";
     std::map<int32_t, uint64_t> last;

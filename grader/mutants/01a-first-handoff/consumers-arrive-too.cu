@@ -1,5 +1,5 @@
 // Wrong: the consumers arrive as well, and the count is that of the producers.
-// Their arrivals complete phase 0 before the producers have written.
+// Their arrivals complete phase 0 before the producers have written, whose own arrivals then fall into a phase that nobody waits for.
 // expect: data-race @ 26
 // needs: checker
 #include "course.cuh"

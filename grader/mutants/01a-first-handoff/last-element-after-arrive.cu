@@ -1,6 +1,6 @@
 // Wrong: thread 0 writes the last element of the tile after it has arrived.
 // That one write is ordered with nothing; its reader may see the old bytes.
-// expect: data-race @ 31
+// expect: data-race @ 37
 // needs: checker
 #include "course.cuh"
 

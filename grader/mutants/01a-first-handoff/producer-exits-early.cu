@@ -1,6 +1,6 @@
 // Wrong: a producer that meets the end of the input returns without arriving.
 // In the last, ragged tile the missing arrivals never come. Sizes that fill every tile work.
-// expect: arrival-count-mismatch @ 31
+// expect: deadlock @ 31
 // needs: checker
 #include "course.cuh"
 
