@@ -1,7 +1,7 @@
 // Harness of 01a: each tile of 256 elements is written by one half of the block and read, reversed, by the other.
-#include <cmath>
-
 #include <fmt/format.h>
+
+#include <cmath>
 
 #include "grader/harness/exercise.h"
 
@@ -14,10 +14,14 @@ constexpr uint32_t kTile = 256;  // elements a block
 class FirstHandoff : public ExerciseTest {
  public:
   std::vector<Case> cases(uint64_t seed) const override {
-    struct Shape { uint32_t n, block; };
+    struct Shape {
+      uint32_t n, block;
+    };
     std::vector<Case> list;
     // One element, part of a tile, a whole one, one more, and several; the block has 1 + 1, 2 + 2 or 4 + 4 warps.
-    for (const Shape s : {Shape{1, 64}, Shape{200, 128}, Shape{256, 256}, Shape{257, 128}, Shape{1000, 64}, Shape{2560, 256}}) list.push_back(one(s.n, s.block, seed + s.n));
+    for (const Shape s :
+         {Shape{1, 64}, Shape{200, 128}, Shape{256, 256}, Shape{257, 128}, Shape{1000, 64}, Shape{2560, 256}})
+      list.push_back(one(s.n, s.block, seed + s.n));
     return list;
   }
 
@@ -32,24 +36,32 @@ class FirstHandoff : public ExerciseTest {
       const uint32_t from = i / kTile * kTile + (kTile - 1 - i % kTile);
       out[i] = std::fma(3.0f, from < n ? in[from] : 0.0f, 1.0f);
     }
-    return Case(fmt::format("n = {}, {} threads", n, block)).grid(blocks(n)).block(block).in("in", in).out("out", out).value("n", static_cast<int32_t>(n));
+    return Case(fmt::format("n = {}, {} threads", n, block))
+        .grid(blocks(n))
+        .block(block)
+        .in("in", in)
+        .out("out", out)
+        .value("n", static_cast<int32_t>(n));
   }
 };
 
 HANDOFF_STANDARD_TESTS("01a", FirstHandoff)
 
-// The consumers must have waited on an mbarrier, and only the barrier that publishes the init may be block-wide. One arrival or one wait for a
-// warp is as good as one for each of its threads.
+// The consumers must have waited on an mbarrier, and only the barrier that publishes the init may be block-wide. One
+// arrival or one wait for a warp is as good as one for each of its threads.
 HANDOFF_TEST("01a", FirstHandoff, uses_mbarrier, "uses-mbarrier") {
   if (!on_emulator()) {
     EXPECT_NE(ptx().find("mbarrier.arrive"), std::string::npos) << "the kernel never arrives on an mbarrier";
-    EXPECT_TRUE(ptx().find("mbarrier.try_wait") != std::string::npos || ptx().find("mbarrier.test_wait") != std::string::npos) << "the kernel never waits on an mbarrier";
+    EXPECT_TRUE(ptx().find("mbarrier.try_wait") != std::string::npos ||
+                ptx().find("mbarrier.test_wait") != std::string::npos)
+        << "the kernel never waits on an mbarrier";
     return;
   }
   for (const KernelRun& run : traced_runs()) {
     const auto& config = run.test_case->config();
     const uint64_t producers = config.block.x / 2, consumers = config.block.x / 2;
-    EXPECT_THAT(run, HandsOffByMbarrier(config.grid.x * (producers / 32), config.grid.x * (consumers / 32), 1, config.grid.x));
+    EXPECT_THAT(
+        run, HandsOffByMbarrier(config.grid.x * (producers / 32), config.grid.x * (consumers / 32), 1, config.grid.x));
   }
 }
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstring>
 #include <map>
 #include <string>
 #include <tuple>
@@ -45,8 +46,9 @@ class PhaseByPhase : public ExerciseTest {
   }
 
  private:
-  /// The reference rounds as the kernel does: a product with a power of two is exact, so 0.5a + 0.25(b + c) is rounded
-  /// twice, at b + c and at the sum, with or without fused multiply-adds on either side. Bit for bit, therefore.
+  /// The reference rounds as the kernel does: a product with a power of two is exact, so 0.5a + 0.25(b + c) + d is
+  /// rounded at its three additions and nowhere else, with or without fused multiply-adds on either side. Hence no
+  /// tolerance.
   static Case one(const Shape& s, uint64_t seed) {
     const std::vector<float> in = random_floats(s.n, seed);
     std::vector<float> out = in;

@@ -4,9 +4,9 @@
 //
 // One block works on one tile of blockDim.x cells, a cell a thread; the last tile may have fewer cells than threads.
 // The first and the last cell of a tile count as their own neighbours, so blocks never meet. All values start as
-// in[base + i] and end in out[base + i], after `rounds` rounds (0 or more). blockDim.x is a multiple of 32, at most 256;
-// n is at least 1. The order of the additions above is part of the task. The factors are powers of two, so the products
-// are exact, and it makes no difference whether the compiler fuses them with the additions.
+// in[base + i] and end in out[base + i], after `rounds` rounds (0 or more). blockDim.x is a multiple of 32, at most
+// 256; n is at least 1. The order of the additions above is part of the task. The factors are powers of two, so the
+// products are exact, and it makes no difference whether the compiler fuses them with the additions.
 // Chapter: chapters/02-phases/README.md
 #include "course.cuh"
 

@@ -2,9 +2,9 @@
 //
 //   out[256 * t + i] = 2 * in[256 * t + (255 - i)] + 1,   for every tile t < tiles, 0 <= i < 256
 //
-// One tile is 256 floats (1024 bytes). Block b works on tiles b, b + gridDim.x, b + 2 * gridDim.x, …; it may get no tile
-// at all. For each, all threads compute the results into a buffer in shared memory, and one bulk store, issued by thread
-// 0, takes them to global memory. Three buffers take turns. Chapter: chapters/06-stores/README.md
+// One tile is 256 floats (1024 bytes). Block b works on tiles b, b + gridDim.x, b + 2 * gridDim.x, …; it may get no
+// tile at all. For each, all threads compute the results into a buffer in shared memory, and one bulk store, issued by
+// thread 0, takes them to global memory. Three buffers take turns. Chapter: chapters/06-stores/README.md
 #include "course.cuh"
 
 constexpr int kTile = 256;  // floats

@@ -93,7 +93,8 @@ int status_of(const Verdict& verdict) {
 }
 
 void remember(const CheckArguments& a, const Verdict& verdict) {
-  if (!verdict.could_grade || a.solution || !a.submission.empty()) return;  // progress is that of the learner's own file
+  if (!verdict.could_grade || a.solution || !a.submission.empty())
+    return;  // progress is that of the learner's own file
   const std::string problem = save_progress(verdict.exercise, {verdict.score, verdict.max_score});
   if (!problem.empty()) std::fprintf(stderr, "handoff: the score was not saved: %s\n", problem.c_str());
 }

@@ -3,6 +3,7 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace handoff::cli {
 
@@ -27,6 +28,20 @@ struct CheckArguments {
   std::string timeout = "60";    ///< seconds an exercise
 };
 
+/// What `run-kernel` was asked, as typed: run_kernel judges the values.
+struct RunKernelArguments {
+  std::string file;                    ///< a .cu or .ptx file
+  std::string kernel = "example";      ///< its entry
+  std::string grid = "1";              ///< blocks
+  std::string block = "32";            ///< threads
+  std::string cluster = "1";           ///< blocks
+  std::string smem = "0";              ///< dynamic shared memory, bytes a block
+  std::vector<std::string> arguments;  ///< in:FLOATS, out:FLOATS or int:VALUE each, in the order of the parameters
+  std::string schedule = "all";        ///< all, or the name of one
+  std::string seed;                    ///< empty: none
+  std::string json;                    ///< empty: none; "-": standard output
+};
+
 int run_list();
 int run_check(const CheckArguments& arguments);
 int run_hint(const std::string& id, bool all, bool reset);
@@ -38,6 +53,8 @@ int run_bench(const std::string& device);
 int run_test(bool mutants);
 /// Rewrites the PTX kept for machines without nvcc: solutions/*/kernel.ptx and exercises/*/demo-wrong.ptx.
 int run_keep_ptx();
+/// Launches one kernel on the emulator with the checker. kFullMarks: nothing was found on any schedule.
+int run_kernel(const RunKernelArguments& arguments);
 
 /// Prints "handoff: <message>" on standard error; returns kCouldNot.
 int refuse(const std::string& message);

@@ -88,6 +88,25 @@ int run(int argc, char** argv) {
     status = run_keep_ptx();
   });
 
+  RunKernelArguments bare;
+  CLI::App* r = app.add_subcommand("run-kernel", "Run one kernel on the emulator with the checker")->group("");
+  r->add_option("FILE", bare.file, "A .cu or .ptx file")->required();
+  r->add_option("--kernel", bare.kernel, "The entry to launch")->type_name("NAME")->capture_default_str();
+  r->add_option("--grid", bare.grid, "Blocks")->type_name("N")->capture_default_str();
+  r->add_option("--block", bare.block, "Threads a block")->type_name("N")->capture_default_str();
+  r->add_option("--cluster", bare.cluster, "Blocks a cluster")->type_name("N")->capture_default_str();
+  r->add_option("--smem", bare.smem, "Dynamic shared memory of a block")->type_name("BYTES")->capture_default_str();
+  r->add_option("--arg", bare.arguments, "A parameter: in:FLOATS or out:FLOATS, a buffer, or int:VALUE")
+      ->type_name("KIND:VALUE")
+      ->take_all();
+  r->add_option("--schedule", bare.schedule, "all, nominal, lazy, eager, reverse or random")
+      ->type_name("NAME")
+      ->capture_default_str();
+  r->add_option("--seed", bare.seed, "Seed of the random schedule")->type_name("S");
+  r->add_option("--json", bare.json, "Write the runs as JSON (- is standard output)")->type_name("FILE");
+  r->footer("Exit status: 0 nothing was found on any schedule, 1 something was, 2 could not run.");
+  r->callback([&] { status = run_kernel(bare); });
+
   try {
     app.parse(argc, argv);
   } catch (const CLI::CallForHelp& help) {

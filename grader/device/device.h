@@ -38,9 +38,9 @@ struct Error {
 
 /// Compiled device code. EmulatedDevice uses `ptx`, CudaDevice uses `cubin` where present, else `ptx` (JIT).
 struct ModuleImage {
-  std::string name;         ///< for messages: "kernel.cu"
-  std::string ptx;          ///< PTX text
-  std::string cubin;        ///< ELF image for `sm`, may be empty
+  std::string name;   ///< for messages: "kernel.cu"
+  std::string ptx;    ///< PTX text
+  std::string cubin;  ///< ELF image for `sm`, may be empty
 };
 
 /// One kernel argument, copied by value.
@@ -75,11 +75,11 @@ struct LaunchConfig {
   ///@{
   Dim3 grid, block, cluster;
   ///@}
-  uint32_t dynamic_smem = 0;       ///< bytes
-  machine::Schedule schedule;      ///< ignored by a GPU
-  bool check = true;               ///< run the checker (emulator only)
-  bool trace = true;               ///< record the run's events (emulator only)
-  double timeout_s = 6.0;          ///< GPU: the watchdog's patience
+  uint32_t dynamic_smem = 0;   ///< bytes
+  machine::Schedule schedule;  ///< ignored by a GPU
+  bool check = true;           ///< run the checker (emulator only)
+  bool trace = true;           ///< record the run's events (emulator only)
+  double timeout_s = 6.0;      ///< GPU: the watchdog's patience
 };
 
 /// What one launch did.
@@ -100,10 +100,10 @@ struct LaunchResult {
 
 /// Resources of a kernel, as ptxas or the driver gives them.
 struct KernelInfo {
-  uint32_t registers = 0;                ///< a thread; 0: unknown
-  uint32_t static_smem = 0;              ///< bytes a block
-  uint32_t param_bytes = 0;              ///< total bytes of the parameter list
-  std::vector<uint32_t> param_sizes;     ///< bytes of each parameter (emulator: exact; GPU: as the driver tells)
+  uint32_t registers = 0;             ///< a thread; 0: unknown
+  uint32_t static_smem = 0;           ///< bytes a block
+  uint32_t param_bytes = 0;           ///< total bytes of the parameter list
+  std::vector<uint32_t> param_sizes;  ///< bytes of each parameter (emulator: exact; GPU: as the driver tells)
 };
 
 /// A device with one module loaded at a time. Not thread-safe. All methods return an Error instead of throwing.
@@ -142,8 +142,8 @@ class Device {
 /// The emulated B200. Always available.
 std::unique_ptr<Device> make_emulated_device();
 
-/// The GPU `ordinal`, driven from a child process that a watchdog can kill; nullptr and `why` (one line) where there is none.
-/// libcuda is opened at run time.
+/// The GPU `ordinal`, driven from a child process that a watchdog can kill; nullptr and `why` (one line) where there is
+/// none. libcuda is opened at run time.
 std::unique_ptr<Device> make_cuda_device(int ordinal, std::string* why);
 
 }  // namespace handoff::device

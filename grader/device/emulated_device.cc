@@ -1,8 +1,8 @@
 // Device on the emulator: see device.h. One emulator an object, with the module that load() placed.
-#include <cstring>
-
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+
+#include <cstring>
 
 #include "grader/device/device.h"
 #include "grader/emulator/emulator.h"
@@ -30,7 +30,8 @@ class EmulatedDevice final : public Device {
     const machine::Program* program = emulator_.module()->kernel(name);
     if (program == nullptr) {
       const std::vector<std::string> entries = emulator_.module()->entries();
-      return {entries.empty() ? fmt::format("no kernel named {}; the module has none", name) : fmt::format("no kernel named {}; the module has {}", name, fmt::join(entries, ", "))};
+      return {entries.empty() ? fmt::format("no kernel named {}; the module has none", name)
+                              : fmt::format("no kernel named {}; the module has {}", name, fmt::join(entries, ", "))};
     }
     *info = KernelInfo{};
     info->static_smem = program->static_smem;
@@ -68,7 +69,8 @@ class EmulatedDevice final : public Device {
     if (emulator_.module() == nullptr) return {"no module is loaded"};
     const auto symbol = emulator_.module()->symbol(name);
     if (!symbol) return {fmt::format("the module has no variable {}", name)};
-    if (symbol->size != out.size()) return {fmt::format("variable {} has {} bytes, expected {}", name, symbol->size, out.size())};
+    if (symbol->size != out.size())
+      return {fmt::format("variable {} has {} bytes, expected {}", name, symbol->size, out.size())};
     return read(out, symbol->address);
   }
 
@@ -97,7 +99,8 @@ class EmulatedDevice final : public Device {
       result.status = LaunchResult::Status::Error;
       result.message = std::move(run.config_error);
     } else if (run.status != machine::LaunchStatus::Ok) {
-      result.status = run.status == machine::LaunchStatus::Hang ? LaunchResult::Status::Hang : LaunchResult::Status::Fault;
+      result.status =
+          run.status == machine::LaunchStatus::Hang ? LaunchResult::Status::Hang : LaunchResult::Status::Fault;
       result.message = result.diagnostics.empty() ? "the run failed" : result.diagnostics.back().message;
     }
     return result;
@@ -106,7 +109,8 @@ class EmulatedDevice final : public Device {
  private:
   Error locate(DevicePtr address, size_t bytes, std::byte** host) {
     const machine::Allocation* a = emulator_.memory().find(address, std::max<size_t>(bytes, 1));
-    if (a == nullptr) return {fmt::format("{} bytes at {:#x}: {}", bytes, address, emulator_.memory().describe(address))};
+    if (a == nullptr)
+      return {fmt::format("{} bytes at {:#x}: {}", bytes, address, emulator_.memory().describe(address))};
     *host = a->host + (address - a->base);
     return {};
   }

@@ -1,8 +1,8 @@
 #include "grader/emulator/emulator.h"
 
-#include <cstring>
-
 #include <fmt/format.h>
+
+#include <cstring>
 
 #include "grader/emulator/async/async_state.h"
 #include "grader/emulator/check/checker.h"
@@ -15,19 +15,37 @@ namespace {
 class Both : public machine::Observer {
  public:
   Both(machine::Observer& first, machine::Observer& second) : first_(first), second_(second) {}
-  void launch_begin(machine::Launch& l) override { each([&](auto& o) { o.launch_begin(l); }); }
-  void launch_end(machine::Launch& l) override { each([&](auto& o) { o.launch_end(l); }); }
-  void cta_begin(machine::Cta& c) override { each([&](auto& o) { o.cta_begin(c); }); }
-  void cta_end(machine::Cta& c) override { each([&](auto& o) { o.cta_end(c); }); }
+  void launch_begin(machine::Launch& l) override {
+    each([&](auto& o) { o.launch_begin(l); });
+  }
+  void launch_end(machine::Launch& l) override {
+    each([&](auto& o) { o.launch_end(l); });
+  }
+  void cta_begin(machine::Cta& c) override {
+    each([&](auto& o) { o.cta_begin(c); });
+  }
+  void cta_end(machine::Cta& c) override {
+    each([&](auto& o) { o.cta_end(c); });
+  }
   void access(const machine::Access& a) override {
     if (first_.wants_accesses()) first_.access(a);
     if (second_.wants_accesses()) second_.access(a);
   }
-  void fence(machine::Warp& w, const machine::Inst& i, machine::LaneMask m, const machine::FenceInfo& f) override { each([&](auto& o) { o.fence(w, i, m, f); }); }
-  void barrier(const machine::BarrierEvent& e) override { each([&](auto& o) { o.barrier(e); }); }
-  void mbarrier(const machine::MbarrierEvent& e) override { each([&](auto& o) { o.mbarrier(e); }); }
-  void async_op(const machine::AsyncOpInfo& i, machine::AsyncOpInfo::Milestone m) override { each([&](auto& o) { o.async_op(i, m); }); }
-  void group(const machine::GroupEvent& e) override { each([&](auto& o) { o.group(e); }); }
+  void fence(machine::Warp& w, const machine::Inst& i, machine::LaneMask m, const machine::FenceInfo& f) override {
+    each([&](auto& o) { o.fence(w, i, m, f); });
+  }
+  void barrier(const machine::BarrierEvent& e) override {
+    each([&](auto& o) { o.barrier(e); });
+  }
+  void mbarrier(const machine::MbarrierEvent& e) override {
+    each([&](auto& o) { o.mbarrier(e); });
+  }
+  void async_op(const machine::AsyncOpInfo& i, machine::AsyncOpInfo::Milestone m) override {
+    each([&](auto& o) { o.async_op(i, m); });
+  }
+  void group(const machine::GroupEvent& e) override {
+    each([&](auto& o) { o.group(e); });
+  }
   bool wants_accesses() const override { return first_.wants_accesses() || second_.wants_accesses(); }
 
  private:
@@ -52,14 +70,15 @@ const machine::DecoderTable& all_decoders() {
   return kTable;
 }
 
-std::string Emulator::load(std::string ptx) {
+std::string Emulator::load(const std::string& ptx) {
   module_.reset();
   std::string error;
-  module_ = machine::LoadedModule::load(std::move(ptx), memory_, all_decoders(), &error);
+  module_ = machine::LoadedModule::load(ptx, memory_, all_decoders(), &error);
   return error;
 }
 
-EmulatedRun Emulator::launch(std::string_view kernel, const machine::LaunchConfig& config, std::span<const std::vector<std::byte>> arguments, const EmulatorOptions& options) {
+EmulatedRun Emulator::launch(std::string_view kernel, const machine::LaunchConfig& config,
+                             std::span<const std::vector<std::byte>> arguments, const EmulatorOptions& options) {
   EmulatedRun run;
   const machine::Program* program = module_->kernel(kernel);
   if (program == nullptr) {
@@ -73,12 +92,14 @@ EmulatedRun Emulator::launch(std::string_view kernel, const machine::LaunchConfi
   launch.async = &async::hooks();
   run.config_error = machine::check_config(*program, config, launch.model);
   if (run.config_error.empty() && arguments.size() != program->parameters.size()) {
-    run.config_error = fmt::format("{} takes {} arguments, got {}", kernel, program->parameters.size(), arguments.size());
+    run.config_error =
+        fmt::format("{} takes {} arguments, got {}", kernel, program->parameters.size(), arguments.size());
   }
   for (size_t k = 0; run.config_error.empty() && k < arguments.size(); k++) {
     const machine::Parameter& p = program->parameters[k];
     if (arguments[k].size() != p.size) {
-      run.config_error = fmt::format("argument {} of {} has {} bytes, got {}", k + 1, kernel, p.size, arguments[k].size());
+      run.config_error =
+          fmt::format("argument {} of {} has {} bytes, got {}", k + 1, kernel, p.size, arguments[k].size());
     } else if (p.size != 0) {
       std::memcpy(memory_.find(program->param_address, 1)->host + p.offset, arguments[k].data(), p.size);
     }
@@ -88,7 +109,10 @@ EmulatedRun Emulator::launch(std::string_view kernel, const machine::LaunchConfi
   trace::Recorder recorder(options.trace_accesses);
   check::Checker checker;
   Both both(checker, recorder);
-  launch.observer = options.check && options.trace ? &both : options.check ? static_cast<machine::Observer*>(&checker) : options.trace ? &recorder : nullptr;
+  launch.observer = options.check && options.trace ? &both
+                    : options.check                ? static_cast<machine::Observer*>(&checker)
+                    : options.trace                ? &recorder
+                                                   : nullptr;
   run.status = machine::run(launch);
   run.diagnostics = std::move(launch.diagnostics);
   run.state = std::move(launch.state);

@@ -19,15 +19,15 @@ const machine::DecoderTable& all_decoders();
 /// What a launch did.
 struct EmulatedRun {
   machine::LaunchStatus status = machine::LaunchStatus::Ok;  ///< how it ended
-  std::string config_error;             ///< the launch was refused: one line
-  std::vector<Diagnostic> diagnostics;  ///< in order of cause
-  std::vector<std::string> state;       ///< deadlock report
-  std::string output;                   ///< of printf
-  uint64_t modeled_cycles = 0;          ///< virtual time at the end
-  uint64_t warp_instructions = 0;       ///< executed
-  uint64_t lane_instructions = 0;       ///< executed, a lane
-  trace::Trace trace;                   ///< empty unless asked for
-  size_t shadow_bytes = 0;              ///< host memory that the checker's shadow took
+  std::string config_error;                                  ///< the launch was refused: one line
+  std::vector<Diagnostic> diagnostics;                       ///< in order of cause
+  std::vector<std::string> state;                            ///< deadlock report
+  std::string output;                                        ///< of printf
+  uint64_t modeled_cycles = 0;                               ///< virtual time at the end
+  uint64_t warp_instructions = 0;                            ///< executed
+  uint64_t lane_instructions = 0;                            ///< executed, a lane
+  trace::Trace trace;                                        ///< empty unless asked for
+  size_t shadow_bytes = 0;                                   ///< host memory that the checker's shadow took
 };
 
 /// How to run.
@@ -43,11 +43,12 @@ class Emulator {
   /// Device memory.
   machine::GlobalMemory& memory() { return memory_; }
   /// Loads PTX text, replacing the module loaded before. Returns an error line, empty on success.
-  std::string load(std::string ptx);
+  std::string load(const std::string& ptx);
   /// The loaded module, or nullptr.
   machine::LoadedModule* module() { return module_.get(); }
   /// Launches entry `kernel` with its parameters' bytes in order. REQUIRES: a module is loaded.
-  EmulatedRun launch(std::string_view kernel, const machine::LaunchConfig& config, std::span<const std::vector<std::byte>> arguments, const EmulatorOptions& options);
+  EmulatedRun launch(std::string_view kernel, const machine::LaunchConfig& config,
+                     std::span<const std::vector<std::byte>> arguments, const EmulatorOptions& options);
 
  private:
   machine::GlobalMemory memory_;  // outlives the module

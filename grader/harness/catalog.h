@@ -26,7 +26,7 @@ struct ExerciseInfo {
   ///@{
   std::string title, kernel, kind, chapter, needs;
   ///@}
-  std::vector<std::string> hints;  ///< gentle first
+  std::vector<std::string> hints;                   ///< gentle first
   std::vector<std::pair<std::string, int>> points;  ///< in file order
   /// exercises/NNx-name, kernel.cu in it, and solutions/NNx-name/kernel.cu.
   ///@{
@@ -39,7 +39,8 @@ struct ExerciseInfo {
 /// The project's root: $HANDOFF_ROOT, else the source folder the program was built from.
 std::filesystem::path project_root();
 
-/// All exercises, sorted by id. Errors ("exercises/01a-first-handoff/exercise.toml:7: points must be 1–100, got 0") go to `errors`.
+/// All exercises, sorted by id. Errors ("exercises/01a-first-handoff/exercise.toml:7: points must be 1–100, got 0") go
+/// to `errors`.
 std::vector<ExerciseInfo> load_catalog(const std::filesystem::path& root, std::vector<std::string>* errors);
 
 }  // namespace handoff::harness

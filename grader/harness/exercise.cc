@@ -1,10 +1,10 @@
 #include "grader/harness/exercise.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <bit>
 #include <cmath>
-
-#include <fmt/format.h>
 
 #include "grader/emulator/machine/memory.h"
 #include "grader/emulator/machine/random.h"
@@ -30,16 +30,22 @@ bool is_poison(const std::byte* p, size_t bytes) {
 
 std::string print_element(ElementType t, const std::byte* p) {
   switch (t) {
-    case ElementType::F32: return fmt::format("{:g}", read_as<float>(p));
-    case ElementType::F64: return fmt::format("{:g}", read_as<double>(p));
-    case ElementType::S32: return fmt::format("{}", read_as<int32_t>(p));
-    case ElementType::U32: return fmt::format("{}", read_as<uint32_t>(p));
-    case ElementType::U8: return fmt::format("{}", read_as<uint8_t>(p));
+    case ElementType::F32:
+      return fmt::format("{:g}", read_as<float>(p));
+    case ElementType::F64:
+      return fmt::format("{:g}", read_as<double>(p));
+    case ElementType::S32:
+      return fmt::format("{}", read_as<int32_t>(p));
+    case ElementType::U32:
+      return fmt::format("{}", read_as<uint32_t>(p));
+    case ElementType::U8:
+      return fmt::format("{}", read_as<uint8_t>(p));
   }
   return {};
 }
 
-/// As print_element, for what a kernel left behind: all bits set in an output is what the harness wrote before the launch. −1 is an honest integer.
+/// As print_element, for what a kernel left behind: all bits set in an output is what the harness wrote before the
+/// launch. −1 is an honest integer.
 std::string print_output(ElementType t, const std::byte* p) {
   return t != ElementType::S32 && is_poison(p, element_size(t)) ? "poison" : print_element(t, p);
 }
@@ -55,9 +61,12 @@ bool close(const std::byte* a, const std::byte* b, double tolerance) {
 
 bool same(ElementType t, const std::byte* got, const std::byte* expected, double tolerance) {
   switch (t) {
-    case ElementType::F32: return close<float>(got, expected, tolerance);
-    case ElementType::F64: return close<double>(got, expected, tolerance);
-    default: return std::memcmp(got, expected, element_size(t)) == 0;
+    case ElementType::F32:
+      return close<float>(got, expected, tolerance);
+    case ElementType::F64:
+      return close<double>(got, expected, tolerance);
+    default:
+      return std::memcmp(got, expected, element_size(t)) == 0;
   }
 }
 
@@ -80,7 +89,9 @@ Case& Case::dynamic_smem(uint32_t bytes) {
 }
 
 std::string KernelRun::where() const {
-  std::string s = device == "emulator" ? machine::to_string(schedule) : repeat == 0 ? std::string("GPU") : fmt::format("GPU, run {}", repeat + 1);
+  std::string s = device == "emulator" ? machine::to_string(schedule)
+                  : repeat == 0        ? std::string("GPU")
+                                       : fmt::format("GPU, run {}", repeat + 1);
   if (test_case != nullptr) s += ", " + test_case->name();
   return s;
 }
@@ -105,7 +116,8 @@ Comparison compare(const Case& test_case, const std::vector<std::vector<std::byt
       c.wrong++;
       if (shown++ < 3) {
         if (!c.first.empty()) c.first += "; ";
-        c.first += fmt::format("{}[{}]: got {}, expected {}", p.name, k, print_output(p.type, &got[k * size]), print_element(p.type, &p.expected[k * size]));
+        c.first += fmt::format("{}[{}]: got {}, expected {}", p.name, k, print_output(p.type, &got[k * size]),
+                               print_element(p.type, &p.expected[k * size]));
       }
     }
   }
@@ -127,7 +139,8 @@ std::vector<machine::Schedule> schedules_for(const GradeOptions& options) {
 namespace {
 
 /// Launches one case; buffers are fresh each time.
-KernelRun run_once(device::Device& device, const Session& session, const Case& test_case, const machine::Schedule& schedule, bool trace) {
+KernelRun run_once(device::Device& device, const Session& session, const Case& test_case,
+                   const machine::Schedule& schedule, bool trace) {
   KernelRun run;
   run.test_case = &test_case;
   run.device = device.kind();
@@ -145,7 +158,8 @@ KernelRun run_once(device::Device& device, const Session& session, const Case& t
     if (!error) error = device.allocate(bytes, &at);
     if (!error) device.name_allocation(at, p.name);
     if (!error) {
-      error = p.is_output ? device.write(at, std::vector<std::byte>(bytes, static_cast<std::byte>(machine::kPoison))) : device.write(at, p.initial);
+      error = p.is_output ? device.write(at, std::vector<std::byte>(bytes, static_cast<std::byte>(machine::kPoison)))
+                          : device.write(at, p.initial);
     }
     buffers.emplace_back(at, bytes);
     args.push_back(device::Argument::pointer(at));
@@ -198,7 +212,8 @@ Session::Results run_cases(device::Device& device, const Session& session, std::
   }
   const bool emulator = device.kind() == "emulator";
   constexpr int kRepeats = 3;
-  std::vector<machine::Schedule> schedules = emulator ? schedules_for(session.options) : std::vector<machine::Schedule>(kRepeats);
+  std::vector<machine::Schedule> schedules =
+      emulator ? schedules_for(session.options) : std::vector<machine::Schedule>(kRepeats);
   for (size_t s = 0; s < schedules.size() && !results.nominal_failed; s++) {
     for (const Case& c : results.cases) {
       KernelRun run = run_once(device, session, c, schedules[s], emulator && s == 0);
@@ -235,7 +250,9 @@ std::vector<std::reference_wrapper<const KernelRun>> ExerciseTest::nominal_runs(
   std::vector<std::reference_wrapper<const KernelRun>> list;
   const std::vector<KernelRun>& all = runs();
   for (const KernelRun& r : all) {
-    if (!on_emulator() || (r.schedule.kind == all.front().schedule.kind && r.schedule.seed == all.front().schedule.seed)) list.emplace_back(r);
+    if (!on_emulator() ||
+        (r.schedule.kind == all.front().schedule.kind && r.schedule.seed == all.front().schedule.seed))
+      list.emplace_back(r);
   }
   return list;
 }
@@ -281,7 +298,8 @@ namespace {
 /// A matcher from a function that returns an empty string if all is well, else what was found.
 class RunMatcher : public ::testing::MatcherInterface<const KernelRun&> {
  public:
-  RunMatcher(std::string wants, std::function<std::string(const KernelRun&)> problem) : wants_(std::move(wants)), problem_(std::move(problem)) {}
+  RunMatcher(std::string wants, std::function<std::string(const KernelRun&)> problem)
+      : wants_(std::move(wants)), problem_(std::move(problem)) {}
   bool MatchAndExplain(const KernelRun& run, ::testing::MatchResultListener* listener) const override {
     const std::string p = problem_(run);
     *listener << p;
@@ -300,7 +318,9 @@ class RunMatcher : public ::testing::MatcherInterface<const KernelRun&> {
 
 std::string not_run(const KernelRun& run) {
   if (run.result.ok()) return {};
-  return run.result.status == device::LaunchResult::Status::Hang ? fmt::format("the launch hangs: {}", run.result.message) : run.result.message;
+  return run.result.status == device::LaunchResult::Status::Hang
+             ? fmt::format("the launch hangs: {}", run.result.message)
+             : run.result.message;
 }
 
 }  // namespace
@@ -308,7 +328,8 @@ std::string not_run(const KernelRun& run) {
 ::testing::Matcher<const KernelRun&> IsRight() {
   return make("ends with the expected outputs", [](const KernelRun& run) -> std::string {
     if (!run.result.ok()) return not_run(run);
-    if (!run.outputs.changed_input.empty()) return fmt::format("the kernel changed its input `{}`", run.outputs.changed_input);
+    if (!run.outputs.changed_input.empty())
+      return fmt::format("the kernel changed its input `{}`", run.outputs.changed_input);
     if (run.outputs.right()) return {};
     return fmt::format("{} of {} elements wrong, first at {}", run.outputs.wrong, run.outputs.total, run.outputs.first);
   });
@@ -334,41 +355,60 @@ std::string not_run(const KernelRun& run) {
   });
 }
 
-::testing::Matcher<const KernelRun&> Traced(std::string wants, std::function<bool(const trace::Trace&)> predicate, std::function<std::string(const trace::Trace&)> got) {
-  return make(wants, [wants, predicate = std::move(predicate), got = std::move(got)](const KernelRun& run) -> std::string {
-    if (!run.result.ok()) return not_run(run);
-    if (predicate(run.result.trace)) return {};
-    return fmt::format("{}; wanted: {}", got(run.result.trace), wants);
-  });
+::testing::Matcher<const KernelRun&> Traced(const std::string& wants,
+                                            std::function<bool(const trace::Trace&)> predicate,
+                                            std::function<std::string(const trace::Trace&)> got) {
+  return make(wants,
+              [wants, predicate = std::move(predicate), got = std::move(got)](const KernelRun& run) -> std::string {
+                if (!run.result.ok()) return not_run(run);
+                if (predicate(run.result.trace)) return {};
+                return fmt::format("{}; wanted: {}", got(run.result.trace), wants);
+              });
 }
 
 ::testing::Matcher<const KernelRun&> LoadsByBulkCopy(uint64_t bytes, uint64_t plain) {
-  return Traced(plain == 0 ? fmt::format("all {} bytes by bulk copy", bytes) : fmt::format("{} bytes by bulk copy and at most {} by ordinary loads", bytes, plain),
-                [=](const trace::Trace& t) { return t.totals.bulk_bytes_to_shared >= bytes && t.totals.global_load_bytes + t.totals.cp_async_bytes <= plain; },
-                [](const trace::Trace& t) {
-                  return fmt::format("{} bytes came by bulk copy, {} by ordinary loads, {} by cp.async", t.totals.bulk_bytes_to_shared, t.totals.global_load_bytes, t.totals.cp_async_bytes);
-                });
+  return Traced(
+      plain == 0 ? fmt::format("all {} bytes by bulk copy", bytes)
+                 : fmt::format("{} bytes by bulk copy and at most {} by ordinary loads", bytes, plain),
+      [=](const trace::Trace& t) {
+        return t.totals.bulk_bytes_to_shared >= bytes && t.totals.global_load_bytes + t.totals.cp_async_bytes <= plain;
+      },
+      [](const trace::Trace& t) {
+        return fmt::format("{} bytes came by bulk copy, {} by ordinary loads, {} by cp.async",
+                           t.totals.bulk_bytes_to_shared, t.totals.global_load_bytes, t.totals.cp_async_bytes);
+      });
 }
 
 ::testing::Matcher<const KernelRun&> BytesAddUp(uint64_t bytes) {
-  return Traced(fmt::format("{} bytes announced, and as many arrived", bytes),
-                [=](const trace::Trace& t) { return t.totals.expected_bytes == bytes && t.totals.completed_bytes == bytes; },
-                [](const trace::Trace& t) { return fmt::format("{} bytes were announced by expect_tx, {} arrived", t.totals.expected_bytes, t.totals.completed_bytes); });
+  return Traced(
+      fmt::format("{} bytes announced, and as many arrived", bytes),
+      [=](const trace::Trace& t) { return t.totals.expected_bytes == bytes && t.totals.completed_bytes == bytes; },
+      [](const trace::Trace& t) {
+        return fmt::format("{} bytes were announced by expect_tx, {} arrived", t.totals.expected_bytes,
+                           t.totals.completed_bytes);
+      });
 }
 
-::testing::Matcher<const KernelRun&> HandsOffByMbarrier(uint64_t arrivals, uint64_t waits, uint64_t block_barriers, uint64_t ctas) {
-  return Traced(fmt::format("at least {} arrivals on mbarriers, {} threads that saw a wait succeed, and at most {} block-wide barrier{} in each block", arrivals, waits, block_barriers,
-                            block_barriers == 1 ? "" : "s"),
-                [=](const trace::Trace& t) { return t.totals.arrivals >= arrivals && t.totals.waits_true >= waits && t.totals.block_barriers <= block_barriers * ctas; },
-                [=](const trace::Trace& t) {
-                  return fmt::format("{} arrivals, {} threads whose wait succeeded, {} block-wide barriers in {} block{}", t.totals.arrivals, t.totals.waits_true, t.totals.block_barriers,
-                                     ctas, ctas == 1 ? "" : "s");
-                });
+::testing::Matcher<const KernelRun&> HandsOffByMbarrier(uint64_t arrivals, uint64_t waits, uint64_t block_barriers,
+                                                        uint64_t ctas) {
+  return Traced(
+      fmt::format("at least {} arrivals on mbarriers, {} threads that saw a wait succeed, and at most {} block-wide "
+                  "barrier{} in each block",
+                  arrivals, waits, block_barriers, block_barriers == 1 ? "" : "s"),
+      [=](const trace::Trace& t) {
+        return t.totals.arrivals >= arrivals && t.totals.waits_true >= waits &&
+               t.totals.block_barriers <= block_barriers * ctas;
+      },
+      [=](const trace::Trace& t) {
+        return fmt::format("{} arrivals, {} threads whose wait succeeded, {} block-wide barriers in {} block{}",
+                           t.totals.arrivals, t.totals.waits_true, t.totals.block_barriers, ctas, ctas == 1 ? "" : "s");
+      });
 }
 
-bool register_test(const char* exercise, const char* name, const char* file, int line, TestFactory factory) {
+bool register_test(const char* exercise, const char* name, const char* file, int line, const TestFactory& factory) {
   for (const char* device : {"emulator", "cuda"}) {
-    ::testing::RegisterTest((std::string(exercise) + "/" + device).c_str(), name, nullptr, nullptr, file, line, [factory]() -> ExerciseTest* { return factory(); });
+    ::testing::RegisterTest((std::string(exercise) + "/" + device).c_str(), name, nullptr, nullptr, file, line,
+                            [factory]() -> ExerciseTest* { return factory(); });
   }
   return true;
 }

@@ -9,9 +9,12 @@
 //     for (const KernelRun& run : traced_runs()) EXPECT_THAT(run, BytesAddUp());
 //   }
 //
-// The harness launches every case on the device under test, on each schedule (emulator) or several times (GPU), once; tests only
-// look at the runs. A grade.cc never sees which device it has.
+// The harness launches every case on the device under test, on each schedule (emulator) or several times (GPU), once;
+// tests only look at the runs. A grade.cc never sees which device it has.
 #pragma once
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
 
 #include <cstdint>
 #include <cstring>
@@ -22,9 +25,6 @@
 #include <type_traits>
 #include <vector>
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include "grader/device/device.h"
 
 namespace handoff::harness {
@@ -34,14 +34,14 @@ enum class ElementType : uint8_t { F32, S32, U32, F64, U8 };
 
 /// One kernel parameter of a case.
 struct Parameter {
-  std::string name;                ///< "in": named in messages about bad addresses
-  std::vector<std::byte> value;    ///< scalars: the bytes passed
-  bool is_buffer = false;          ///< a pointer to device memory
-  bool is_output = false;          ///< compared with `expected` afterwards; poisoned before
-  std::vector<std::byte> initial;  ///< inputs: contents before the launch; must be unchanged after it
-  std::vector<std::byte> expected; ///< outputs
+  std::string name;                     ///< "in": named in messages about bad addresses
+  std::vector<std::byte> value;         ///< scalars: the bytes passed
+  bool is_buffer = false;               ///< a pointer to device memory
+  bool is_output = false;               ///< compared with `expected` afterwards; poisoned before
+  std::vector<std::byte> initial;       ///< inputs: contents before the launch; must be unchanged after it
+  std::vector<std::byte> expected;      ///< outputs
   ElementType type = ElementType::F32;  ///< of buffers
-  double tolerance = 0;            ///< relative, of floating outputs; 0: equal as numbers (NaN equals NaN)
+  double tolerance = 0;                 ///< relative, of floating outputs; 0: equal as numbers (NaN equals NaN)
 };
 
 /// One launch with its input and the expected output.
@@ -90,18 +90,23 @@ class Case {
     return *this;
   }
 
-  const std::string& name() const { return name_; }                       ///< as given
-  const device::LaunchConfig& config() const { return config_; }          ///< grid, block, shared memory
-  const std::vector<Parameter>& parameters() const { return params_; }    ///< in order
+  const std::string& name() const { return name_; }                     ///< as given
+  const device::LaunchConfig& config() const { return config_; }        ///< grid, block, shared memory
+  const std::vector<Parameter>& parameters() const { return params_; }  ///< in order
 
  private:
   template <class T>
   static ElementType type_of() {
-    if constexpr (std::is_same_v<T, float>) return ElementType::F32;
-    else if constexpr (std::is_same_v<T, double>) return ElementType::F64;
-    else if constexpr (std::is_same_v<T, int32_t>) return ElementType::S32;
-    else if constexpr (std::is_same_v<T, uint32_t>) return ElementType::U32;
-    else return ElementType::U8;
+    if constexpr (std::is_same_v<T, float>)
+      return ElementType::F32;
+    else if constexpr (std::is_same_v<T, double>)
+      return ElementType::F64;
+    else if constexpr (std::is_same_v<T, int32_t>)
+      return ElementType::S32;
+    else if constexpr (std::is_same_v<T, uint32_t>)
+      return ElementType::U32;
+    else
+      return ElementType::U8;
   }
   template <class T>
   static std::vector<std::byte> bytes_of(const std::vector<T>& v) {
@@ -116,10 +121,10 @@ class Case {
 
 /// What a comparison of all outputs found.
 struct Comparison {
-  uint64_t wrong = 0;        ///< elements
-  uint64_t total = 0;        ///< elements
-  std::string first;         ///< "out[3]: got poison, expected 7.25", up to three of them
-  std::string changed_input; ///< name of an input that the kernel changed, or empty
+  uint64_t wrong = 0;         ///< elements
+  uint64_t total = 0;         ///< elements
+  std::string first;          ///< "out[3]: got poison, expected 7.25", up to three of them
+  std::string changed_input;  ///< name of an input that the kernel changed, or empty
   bool right() const { return wrong == 0 && changed_input.empty(); }  ///< all as expected
 };
 
@@ -166,7 +171,7 @@ class ExerciseTest : public ::testing::Test {
 /// Uniform random numbers in [−8, 8) that are multiples of 1/64: sums and small products of them are exact in binary32.
 std::vector<float> random_floats(size_t count, uint64_t seed);
 
-// --- matchers over a KernelRun ---------------------------------------------------------------------------------------------
+// --- matchers over a KernelRun ---------------------------------------------------------------------------------------
 
 /// The launch ended and every output is as expected.
 ::testing::Matcher<const KernelRun&> IsRight();
@@ -174,36 +179,42 @@ std::vector<float> random_floats(size_t count, uint64_t seed);
 ::testing::Matcher<const KernelRun&> IsHazardFree();
 /// Some diagnostic has this id, at this line if given (1-based).
 ::testing::Matcher<const KernelRun&> Reports(std::string id, uint32_t line = 0);
-/// The trace's totals fulfil `predicate`; `wants` says what is asked ("4096 bytes a tile arrive by bulk copy"), `got` what there was.
-::testing::Matcher<const KernelRun&> Traced(std::string wants, std::function<bool(const trace::Trace&)> predicate, std::function<std::string(const trace::Trace&)> got);
+/// The trace's totals fulfil `predicate`; `wants` says what is asked ("4096 bytes a tile arrive by bulk copy"), `got`
+/// what there was.
+::testing::Matcher<const KernelRun&> Traced(const std::string& wants,
+                                            std::function<bool(const trace::Trace&)> predicate,
+                                            std::function<std::string(const trace::Trace&)> got);
 /// Bulk copies wrote at least `bytes` of shared memory, and ordinary loads read at most `plain` bytes of global memory.
 ::testing::Matcher<const KernelRun&> LoadsByBulkCopy(uint64_t bytes, uint64_t plain = 0);
 /// The bytes announced by expect_tx, the bytes counted by complete_tx and `bytes` are the same.
 ::testing::Matcher<const KernelRun&> BytesAddUp(uint64_t bytes);
-/// At least `arrivals` threads' arrivals on mbarriers, `waits` threads whose wait answered true, and at most `block_barriers` completed
-/// block-wide barriers a CTA.
-::testing::Matcher<const KernelRun&> HandsOffByMbarrier(uint64_t arrivals, uint64_t waits, uint64_t block_barriers, uint64_t ctas);
+/// At least `arrivals` threads' arrivals on mbarriers, `waits` threads whose wait answered true, and at most
+/// `block_barriers` completed block-wide barriers a CTA.
+::testing::Matcher<const KernelRun&> HandsOffByMbarrier(uint64_t arrivals, uint64_t waits, uint64_t block_barriers,
+                                                        uint64_t ctas);
 
 // --- registration ----------------------------------------------------------------------------------------------------
 
-/// Registers one test of an exercise, once for each kind of device ("04a/emulator", "04a/cuda").
+/// Makes a test object, which GoogleTest then owns.
 using TestFactory = std::function<ExerciseTest*()>;
-bool register_test(const char* exercise, const char* name, const char* file, int line, TestFactory factory);
+/// Registers one test of an exercise, once for each kind of device ("04a/emulator", "04a/cuda"). Returns true.
+bool register_test(const char* exercise, const char* name, const char* file, int line, const TestFactory& factory);
 
 /// Defines a graded test: its points stand in exercise.toml under `NAME`.
-#define HANDOFF_TEST(EXERCISE, FIXTURE, IDENT, NAME)                                                                                 \
-  namespace {                                                                                                                        \
-  class FIXTURE##_##IDENT : public FIXTURE {                                                                                         \
-    void TestBody() override;                                                                                                        \
-  };                                                                                                                                 \
-  [[maybe_unused]] const bool FIXTURE##_##IDENT##_registered = ::handoff::harness::register_test(                                    \
-      EXERCISE, NAME, __FILE__, __LINE__, []() -> ::handoff::harness::ExerciseTest* { return new FIXTURE##_##IDENT; });              \
-  }                                                                                                                                  \
+#define HANDOFF_TEST(EXERCISE, FIXTURE, IDENT, NAME)                                                                  \
+  namespace {                                                                                                         \
+  class FIXTURE##_##IDENT : public FIXTURE {                                                                          \
+    void TestBody() override;                                                                                         \
+  };                                                                                                                  \
+  [[maybe_unused]] const bool FIXTURE##_##IDENT##_registered =                                                        \
+      ::handoff::harness::register_test(EXERCISE, NAME, __FILE__, __LINE__,                                           \
+                                        []() -> ::handoff::harness::ExerciseTest* { return new FIXTURE##_##IDENT; }); \
+  }                                                                                                                   \
   void FIXTURE##_##IDENT::TestBody()
 
 /// result, every-schedule and no-hazards.
-#define HANDOFF_STANDARD_TESTS(EXERCISE, FIXTURE)                                     \
-  HANDOFF_TEST(EXERCISE, FIXTURE, result, "result") { check_result(); }               \
+#define HANDOFF_STANDARD_TESTS(EXERCISE, FIXTURE)                                               \
+  HANDOFF_TEST(EXERCISE, FIXTURE, result, "result") { check_result(); }                         \
   HANDOFF_TEST(EXERCISE, FIXTURE, every_schedule, "every-schedule") { check_every_schedule(); } \
   HANDOFF_TEST(EXERCISE, FIXTURE, no_hazards, "no-hazards") { check_no_hazards(); }
 

@@ -1,36 +1,38 @@
 // Tested by grade_test.cc and by every exercise's tests.
 //
-// Grading is a GoogleTest run inside this process: the tests of the exercise, once for each device, with a listener that collects
-// outcomes in place of the usual printer. Points come from exercise.toml by test name. Where a GPU takes part beside the emulator, a test that
-// fails on either device gets no points.
+// Grading is a GoogleTest run inside this process: the tests of the exercise, once for each device, with a listener
+// that collects outcomes in place of the usual printer. Points come from exercise.toml by test name. Where a GPU takes
+// part beside the emulator, a test that fails on either device gets no points.
 #include "grader/harness/grade.h"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
 
 #include <algorithm>
 #include <chrono>
 #include <regex>
 #include <sstream>
 
-#include <fmt/format.h>
-#include <gtest/gtest.h>
-
 #include "grader/harness/session.h"
 
 namespace handoff::harness {
 namespace {
 
-/// The line of a GoogleTest message that tells a learner most: a matcher's explanation, else what the test's author streamed into the assertion,
-/// else the first line.
+/// The line of a GoogleTest message that tells a learner most: a matcher's explanation, else what the test's author
+/// streamed into the assertion, else the first line.
 std::string first_line_of(const std::string& message) {
   static const std::regex kActual(R"(Actual: ([^\n]*))");
   std::smatch m;
   // EXPECT_TRUE and EXPECT_FALSE have "Actual: false" and "Actual: true", which explain nothing.
   if (std::regex_search(message, m, kActual) && m[1].str() != "true" && m[1].str() != "false") {
-    // "nominal, n = 1 (of type handoff::harness::KernelRun), 3 of 5 elements wrong": the type says nothing to a learner.
+    // "nominal, n = 1 (of type handoff::harness::KernelRun), 3 of 5 elements wrong": the type says nothing to a
+    // learner.
     static const std::regex kType(R"( \(of type [^)]*\))");
     std::string text = std::regex_replace(m[1].str(), kType, "");
     // "[nominal, n = 1], 3 of 5 elements wrong" reads better with a colon.
     const size_t bracket = text.find("], ");
-    if (text.starts_with('[') && bracket != std::string::npos) text = text.substr(1, bracket - 1) + ": " + text.substr(bracket + 3);
+    if (text.starts_with('[') && bracket != std::string::npos)
+      text = text.substr(1, bracket - 1) + ": " + text.substr(bracket + 3);
     return text;
   }
   std::istringstream lines(message);
@@ -38,7 +40,8 @@ std::string first_line_of(const std::string& message) {
   for (std::string line; std::getline(lines, line);) {
     if (line.empty() || line == "Failed" || line == "Skipped") continue;
     if (first.empty()) first = line;
-    const bool assertion = line.starts_with("Value of: ") || line.starts_with("Expected: ") || line.starts_with("Expected equality of these values:") || line.starts_with("  ");
+    const bool assertion = line.starts_with("Value of: ") || line.starts_with("Expected: ") ||
+                           line.starts_with("Expected equality of these values:") || line.starts_with("  ");
     if (!assertion) return line;
   }
   return first;
@@ -46,7 +49,10 @@ std::string first_line_of(const std::string& message) {
 
 class Collector : public ::testing::EmptyTestEventListener {
  public:
-  struct Outcome { std::string device, name, message; bool failed = false, skipped = false; };
+  struct Outcome {
+    std::string device, name, message;
+    bool failed = false, skipped = false;
+  };
   std::vector<Outcome> outcomes;
 
  private:
@@ -76,7 +82,8 @@ std::vector<Collector::Outcome> run_tests(const Session& session) {
     initialised = true;
   }
   std::string filter;
-  for (const auto& [kind, device] : session.devices) filter += (filter.empty() ? "" : ":") + session.exercise->id + "/" + kind + ".*";
+  for (const auto& [kind, device] : session.devices)
+    filter += (filter.empty() ? "" : ":") + session.exercise->id + "/" + kind + ".*";
   ::testing::GTEST_FLAG(filter) = filter;
   ::testing::GTEST_FLAG(catch_exceptions) = true;
   auto& listeners = ::testing::UnitTest::GetInstance()->listeners();
@@ -99,7 +106,8 @@ std::string compile_for(const device::Device& gpu, Session& session) {
   options.kernel = session.exercise->kernel;
   options.include_dir = project_root() / "exercises" / "include";
   session.for_gpu = compile(toolchain, session.submission, options);
-  return session.for_gpu.ok ? std::string() : fmt::format("it does not compile for sm_{}: {}", options.target, session.for_gpu.error);
+  return session.for_gpu.ok ? std::string()
+                            : fmt::format("it does not compile for sm_{}: {}", options.target, session.for_gpu.error);
 }
 
 void open_devices(Session& session, Verdict& verdict) {
@@ -136,21 +144,28 @@ void collect_diagnostics(const Session& session, Verdict& verdict) {
   for (const auto& [kind, results] : session.results) {
     for (const KernelRun& run : results.runs) {
       for (const Diagnostic& d : run.result.diagnostics) {
-        const bool known = std::any_of(verdict.diagnostics.begin(), verdict.diagnostics.end(), [&](const FoundDiagnostic& f) {
-          return f.diagnostic.id == d.id && f.diagnostic.place.line == d.place.line && f.diagnostic.place.file == d.place.file;
-        });
+        const bool known =
+            std::any_of(verdict.diagnostics.begin(), verdict.diagnostics.end(), [&](const FoundDiagnostic& f) {
+              return f.diagnostic.id == d.id && f.diagnostic.place.line == d.place.line &&
+                     f.diagnostic.place.file == d.place.file;
+            });
         if (known) continue;
-        verdict.diagnostics.push_back({d, run.device, run.device == "emulator" ? std::string(machine::to_string(run.schedule.kind)) : std::string(), run.schedule.seed, run.test_case->name()});
+        verdict.diagnostics.push_back(
+            {d, run.device,
+             run.device == "emulator" ? std::string(machine::to_string(run.schedule.kind)) : std::string(),
+             run.schedule.seed, run.test_case->name()});
       }
       if (verdict.state.empty() && !run.result.state.empty()) {
         verdict.state = run.result.state;
         verdict.deadlock_schedule = machine::to_string(run.schedule);
       }
       const bool bad = !run.result.ok() || !run.outputs.right() ||
-                       std::any_of(run.result.diagnostics.begin(), run.result.diagnostics.end(), [](const Diagnostic& d) { return d.severity == Severity::Error; });
+                       std::any_of(run.result.diagnostics.begin(), run.result.diagnostics.end(),
+                                   [](const Diagnostic& d) { return d.severity == Severity::Error; });
       if (bad && verdict.reproduce.empty() && run.device == "emulator") {
         verdict.reproduce = fmt::format("--schedule {}", machine::to_string(run.schedule.kind));
-        if (run.schedule.kind == machine::Schedule::Kind::Random) verdict.reproduce += fmt::format(" --seed {}", run.schedule.seed);
+        if (run.schedule.kind == machine::Schedule::Kind::Random)
+          verdict.reproduce += fmt::format(" --seed {}", run.schedule.seed);
       }
     }
     if (kind == "emulator" && !results.runs.empty()) {
@@ -163,7 +178,8 @@ void collect_diagnostics(const Session& session, Verdict& verdict) {
       verdict.cases = static_cast<int>(results.cases.size());
       verdict.output = results.runs.front().result.output;
       for (const KernelRun& run : results.runs) {
-        if (run.schedule.kind == results.runs.front().schedule.kind && run.result.ok()) verdict.modeled_cycles = run.result.modeled_cycles;
+        if (run.schedule.kind == results.runs.front().schedule.kind && run.result.ok())
+          verdict.modeled_cycles = run.result.modeled_cycles;
       }
     } else if (verdict.output.empty() && !results.runs.empty()) {
       verdict.output = results.runs.front().result.output;
@@ -173,7 +189,8 @@ void collect_diagnostics(const Session& session, Verdict& verdict) {
 
 }  // namespace
 
-Verdict grade(const ExerciseInfo& exercise, const std::filesystem::path& submission_file, const CompileResult& compiled, const GradeOptions& options) {
+Verdict grade(const ExerciseInfo& exercise, const std::filesystem::path& submission_file, const CompileResult& compiled,
+              const GradeOptions& options) {
   const auto start = std::chrono::steady_clock::now();
   Verdict verdict;
   verdict.exercise = exercise.id;
@@ -192,7 +209,8 @@ Verdict grade(const ExerciseInfo& exercise, const std::filesystem::path& submiss
   open_devices(session, verdict);
   if (!verdict.could_grade) return verdict;
   for (const auto& [kind, device] : session.devices) {
-    verdict.devices += (verdict.devices.empty() ? "" : " + ") + (kind == "emulator" ? std::string("emulator") : device->name());
+    verdict.devices +=
+        (verdict.devices.empty() ? "" : " + ") + (kind == "emulator" ? std::string("emulator") : device->name());
   }
 
   set_current_session(&session);
@@ -208,18 +226,23 @@ Verdict grade(const ExerciseInfo& exercise, const std::filesystem::path& submiss
   };
   for (const auto& [kind, device] : session.devices) {
     for (const auto& [name, points] : exercise.points) {
-      const auto o = std::find_if(outcomes.begin(), outcomes.end(), [&, kind = kind, name = name](const auto& x) { return x.device == kind && x.name == name; });
+      const auto o = std::find_if(outcomes.begin(), outcomes.end(), [&, kind = kind, name = name](const auto& x) {
+        return x.device == kind && x.name == name;
+      });
       TestOutcome t;
       t.name = name;
       t.device = kind;
       if (o == outcomes.end()) {
         t.message = "the harness has no such test";
       } else {
-        t.state = o->failed ? TestOutcome::State::Failed : o->skipped ? TestOutcome::State::NotRun : TestOutcome::State::Passed;
+        t.state = o->failed    ? TestOutcome::State::Failed
+                  : o->skipped ? TestOutcome::State::NotRun
+                               : TestOutcome::State::Passed;
         t.message = o->message;
       }
-      // A test that only the emulator can decide costs nothing when only a GPU was asked for; beside the emulator a GPU's tests are a second
-      // opinion: they bring no points of their own, but failing one takes the points of its namesake.
+      // A test that only the emulator can decide costs nothing when only a GPU was asked for; beside the emulator a
+      // GPU's tests are a second opinion: they bring no points of their own, but failing one takes the points of its
+      // namesake.
       const bool counts = kind == "emulator" || (!both && t.state != TestOutcome::State::NotRun);
       t.max_score = counts ? points : 0;
       t.score = counts && t.state == TestOutcome::State::Passed && !failed_somewhere(name) ? points : 0;

@@ -241,8 +241,7 @@ TEST(Grade, CudaWithoutAGpuCannotBeGraded) {
   EXPECT_EQ(graded(kernel(kRight), exercise(), options), "not graded, score 0/10\nproblem: " + why + "\n");
 }
 
-// --- messages
-// ------------------------------------------------------------------------------------------------------------------
+// --- messages --------------------------------------------------------------------------------------------------------
 
 /// The message of one failing test of 99z.
 std::string message_of(const std::function<void(Doubled&)>& body) {

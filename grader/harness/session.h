@@ -17,20 +17,20 @@ namespace handoff::harness {
 
 /// Devices by kind, the runs made on each, and what was asked.
 struct Session {
-  const ExerciseInfo* exercise = nullptr;                           ///< what is graded
-  const CompileResult* compiled = nullptr;                          ///< the submission
-  std::filesystem::path submission;                                 ///< the file graded
-  CompileResult for_gpu;                                            ///< the submission compiled for the GPU at hand
-  GradeOptions options;                                             ///< schedules and seed
-  std::map<std::string, std::unique_ptr<device::Device>> devices;   ///< "emulator", "cuda"
+  const ExerciseInfo* exercise = nullptr;                          ///< what is graded
+  const CompileResult* compiled = nullptr;                         ///< the submission
+  std::filesystem::path submission;                                ///< the file graded
+  CompileResult for_gpu;                                           ///< the submission compiled for the GPU at hand
+  GradeOptions options;                                            ///< schedules and seed
+  std::map<std::string, std::unique_ptr<device::Device>> devices;  ///< "emulator", "cuda"
   /// Runs on one device, made at first use.
   struct Results {
-    std::vector<Case> cases;  ///< KernelRun::test_case points into this
-    std::vector<KernelRun> runs;    ///< in order
-    std::string error;        ///< could not even be launched: one line
+    std::vector<Case> cases;      ///< KernelRun::test_case points into this
+    std::vector<KernelRun> runs;  ///< in order
+    std::string error;            ///< could not even be launched: one line
     bool nominal_failed = false;  ///< other schedules were not run
   };
-  std::map<std::string, Results> results;                           ///< by device kind
+  std::map<std::string, Results> results;  ///< by device kind
 };
 
 /// The session of this process; nullptr outside grade().

@@ -93,8 +93,7 @@ class TemporaryFolder {
   fs::path path_;
 };
 
-// ---- Normalisation
-// ---------------------------------------------------------------------------------------------------
+// --- Normalisation ---------------------------------------------------------------------------------------------------
 
 // Where a path of a `.file` directive belongs, see the essay above.
 std::string normal_path(const std::string& written, const std::vector<std::string>& own_folders,
@@ -166,8 +165,7 @@ std::string normalise_ptx(const std::string& ptx, const std::vector<std::string>
   return text;
 }
 
-// ---- Messages
-// --------------------------------------------------------------------------------------------------------
+// --- Messages --------------------------------------------------------------------------------------------------------
 
 std::string join(const std::vector<std::string>& lines) {
   std::string text;
@@ -274,8 +272,7 @@ void report(const std::string& what, const std::vector<std::string>& lines, cons
   result->detail = as_detail(lines.empty() ? split_lines(raw) : lines);
 }
 
-// ---- ptxas -v
-// --------------------------------------------------------------------------------------------------------
+// --- ptxas -v --------------------------------------------------------------------------------------------------------
 
 void parse_resources(const std::string& log, const std::string& kernel, CompileResult* result) {
   static const std::regex compiling("Compiling entry function '([^']+)'");
@@ -297,8 +294,7 @@ void parse_resources(const std::string& log, const std::string& kernel, CompileR
   }
 }
 
-// ---- Compilation
-// -----------------------------------------------------------------------------------------------------
+// --- Compilation -----------------------------------------------------------------------------------------------------
 
 std::vector<std::string> nvcc_flags(const std::string& target) {
   const std::string arch = "compute_" + target;

@@ -9,7 +9,8 @@
 
 namespace handoff::harness {
 
-/// Where the toolkit is. Looked for in: $HANDOFF_NVCC, $CUDA_HOME/bin, $CUDA_PATH/bin, PATH, /usr/local/cuda/bin, /opt/cuda/bin.
+/// Where the toolkit is. Looked for in: $HANDOFF_NVCC, $CUDA_HOME/bin, $CUDA_PATH/bin, PATH, /usr/local/cuda/bin,
+/// /opt/cuda/bin.
 struct Toolchain {
   /// Empty where not found.
   ///@{
@@ -28,30 +29,31 @@ std::string missing_toolchain_message(const Toolchain& toolchain);
 
 /// What nvcc and ptxas made of a submission.
 struct CompileResult {
-  bool ok = false;           ///< both accepted it
-  std::string error;         ///< one line; empty when ok
-  std::string detail;        ///< compiler messages trimmed to lines about the learner's file
-  std::string ptx;           ///< paths normalised: the submission's is its file name, the toolkit's are "cuda/…"
-  std::string cubin;         ///< only where asked for
-  /// Of CompileOptions::kernel, from ptxas -v: registers a thread, static shared memory a block, spills a thread in bytes.
+  bool ok = false;     ///< both accepted it
+  std::string error;   ///< one line; empty when ok
+  std::string detail;  ///< compiler messages trimmed to lines about the learner's file
+  std::string ptx;     ///< paths normalised: the submission's is its file name, the toolkit's are "cuda/…"
+  std::string cubin;   ///< only where asked for
+  /// Of CompileOptions::kernel, from ptxas -v: registers a thread, static shared memory a block, spills a thread in
+  /// bytes.
   ///@{
   uint32_t registers = 0, shared_bytes = 0, spill_bytes = 0;
   ///@}
-  double seconds = 0;        ///< wall time of both tools
-  bool from_cache = false;   ///< nothing was run
+  double seconds = 0;       ///< wall time of both tools
+  bool from_cache = false;  ///< nothing was run
 };
 
 /// How to compile.
 struct CompileOptions {
-  std::string target = "100a";          ///< "100a", "103a", "90a"
-  bool want_cubin = false;              ///< also assemble for a GPU of `target`
-  std::string kernel;                   ///< entry whose resources are reported; may be empty
-  std::filesystem::path include_dir;    ///< exercises/include
+  std::string target = "100a";        ///< "100a", "103a", "90a"
+  bool want_cubin = false;            ///< also assemble for a GPU of `target`
+  std::string kernel;                 ///< entry whose resources are reported; may be empty
+  std::filesystem::path include_dir;  ///< exercises/include
 };
 
 /// nvcc -ptx, then ptxas on the result (which must accept it). Results are cached by content under $HANDOFF_CACHE or
-/// ~/.cache/handoff (toolkit version, flags, source, every file of include_dir); a cache that cannot be written is skipped silently.
-/// Never runs the code. Time limit 120 s for each tool.
+/// ~/.cache/handoff (toolkit version, flags, source, every file of include_dir); a cache that cannot be written is
+/// skipped silently. Never runs the code. Time limit 120 s for each tool.
 CompileResult compile(const Toolchain& toolchain, const std::filesystem::path& source, const CompileOptions& options);
 
 }  // namespace handoff::harness

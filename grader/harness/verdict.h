@@ -13,8 +13,8 @@ namespace handoff::harness {
 struct TestOutcome {
   /// NotRun: an earlier failure made it pointless, or the device cannot run it.
   enum class State : uint8_t { Passed, Failed, NotRun };
-  std::string name;     ///< as in [points] of exercise.toml
-  std::string device;   ///< "emulator" or "cuda"
+  std::string name;             ///< as in [points] of exercise.toml
+  std::string device;           ///< "emulator" or "cuda"
   State state = State::NotRun;  ///< outcome
   /// Points got, and points to be had.
   ///@{
@@ -27,15 +27,15 @@ struct TestOutcome {
 struct FoundDiagnostic {
   Diagnostic diagnostic;  ///< what was found
   std::string device;     ///< "emulator" or "cuda"
-  std::string schedule;  ///< "nominal", "random"…; empty on a GPU
-  uint64_t seed = 0;     ///< of a random schedule
-  std::string input;     ///< which of the harness's cases: "128 threads, n = 1000"
+  std::string schedule;   ///< "nominal", "random"…; empty on a GPU
+  uint64_t seed = 0;      ///< of a random schedule
+  std::string input;      ///< which of the harness's cases: "128 threads, n = 1000"
 };
 
 /// The result of one exercise.
 struct Verdict {
-  std::string exercise;  ///< "04a"
-  std::string title;     ///< "two-copies-one-barrier"
+  std::string exercise;    ///< "04a"
+  std::string title;       ///< "two-copies-one-barrier"
   std::string submission;  ///< path of the file graded
   /// Sums over `tests`.
   ///@{
@@ -43,10 +43,10 @@ struct Verdict {
   ///@}
   /// Full marks?
   bool passed() const { return could_grade && score == max_score; }
-  bool could_grade = true;     ///< false: `problem` says why (exit status 2)
-  std::string problem;         ///< does not compile (could_grade stays true), no such kernel…: one line
-  std::string problem_detail;  ///< nvcc's message trimmed to the learner's lines, may be several lines
-  std::vector<TestOutcome> tests;  ///< in the order of [points], a device after the other
+  bool could_grade = true;                   ///< false: `problem` says why (exit status 2)
+  std::string problem;                       ///< does not compile (could_grade stays true), no such kernel…: one line
+  std::string problem_detail;                ///< nvcc's message trimmed to the learner's lines, may be several lines
+  std::vector<TestOutcome> tests;            ///< in the order of [points], a device after the other
   std::vector<FoundDiagnostic> diagnostics;  ///< first is the cause; one for each (id, line)
   std::vector<std::string> state;            ///< deadlock report lines of the first deadlock
   std::string deadlock_schedule;             ///< of that deadlock; empty: none
@@ -61,8 +61,8 @@ struct Verdict {
   ///@{
   int runs = 0, cases = 0;
   ///@}
-  std::string devices;                       ///< "emulator" or "emulator + NVIDIA H200"
-  std::vector<std::string> notes;            ///< "cuda: skipped: no GPU", …
+  std::string devices;             ///< "emulator" or "emulator + NVIDIA H200"
+  std::vector<std::string> notes;  ///< "cuda: skipped: no GPU", …
   /// Wall time of the whole, and the part of nvcc and ptxas.
   ///@{
   double seconds = 0, nvcc_seconds = 0;

@@ -4,9 +4,9 @@
 //
 // One block works on one tile of blockDim.x cells, a cell a thread; the last tile may have fewer cells than threads.
 // The first and the last cell of a tile count as their own neighbours, so blocks never meet. All values start as
-// in[base + i] and end in out[base + i], after `rounds` rounds (0 or more). blockDim.x is a multiple of 32, at most 256;
-// n is at least 1. The order of the additions above is part of the task. The factors are powers of two, so the products
-// are exact, and it makes no difference whether the compiler fuses them with the additions.
+// in[base + i] and end in out[base + i], after `rounds` rounds (0 or more). blockDim.x is a multiple of 32, at most
+// 256; n is at least 1. The order of the additions above is part of the task. The factors are powers of two, so the
+// products are exact, and it makes no difference whether the compiler fuses them with the additions.
 // Chapter: chapters/02-phases/README.md
 #include "course.cuh"
 
@@ -49,8 +49,8 @@ extern "C" __global__ void phase_by_phase(const float* in, float* out, int n, in
 
     // TODO(3): wait for phase r of `ready`. Which parity does it have? The answer may be "not yet".
     // Wait, for phase r. Producer: every thread of the block. Consumer: this thread. Changes hands: all values that
-    // round r starts from, to read; and the other buffer, to overwrite in round r + 1. Phase r has parity r % 2: it flips
-    // each round because the barrier goes on by one phase each round.
+    // round r starts from, to read; and the other buffer, to overwrite in round r + 1. Phase r has parity r % 2: it
+    // flips each round because the barrier goes on by one phase each round.
     while (!ptx::mbarrier_try_wait_parity(&ready, r & 1)) {
     }
     // end TODO(3)

@@ -2,9 +2,9 @@
 //
 //   out[256 * t + i] = 2 * in[256 * t + (255 - i)] + 1,   for every tile t < tiles, 0 <= i < 256
 //
-// One tile is 256 floats (1024 bytes). Block b works on tiles b, b + gridDim.x, b + 2 * gridDim.x, …; it may get no tile
-// at all. For each, all threads compute the results into a buffer in shared memory, and one bulk store, issued by thread
-// 0, takes them to global memory. Three buffers take turns. Chapter: chapters/06-stores/README.md
+// One tile is 256 floats (1024 bytes). Block b works on tiles b, b + gridDim.x, b + 2 * gridDim.x, …; it may get no
+// tile at all. For each, all threads compute the results into a buffer in shared memory, and one bulk store, issued by
+// thread 0, takes them to global memory. Three buffers take turns. Chapter: chapters/06-stores/README.md
 #include "course.cuh"
 
 constexpr int kTile = 256;  // floats
@@ -23,12 +23,13 @@ extern "C" __global__ void reuse_after_store(const float* in, float* out, int ti
     // TODO(1): the store issued kStages rounds ago may still be reading `stage`. Thread 0, whose stores they are, waits
     // until it no longer does, and lets the younger ones run; then every thread of the block learns of it.
     // Wait. Producer: the copy engine, which has read the buffer. Consumer: thread 0. Changes hands: `stage`, empty. In
-    // round r this thread has committed r groups; that of round r - kStages is done when at most kStages - 1 are pending.
+    // round r this thread has committed r groups; that of round r - kStages is done when at most kStages - 1 are
+    // pending.
     if (threadIdx.x == 0) {
       ptx::cp_async_bulk_wait_group_read(ptx::n32_t<kStages - 1>());
     }
-    // Block barrier. Producer: thread 0, which has seen that `stage` is empty. Consumer: every thread, which may now fill
-    // it. Bulk groups belong to the thread that committed them, so nobody else could have waited for them.
+    // Block barrier. Producer: thread 0, which has seen that `stage` is empty. Consumer: every thread, which may now
+    // fill it. Bulk groups belong to the thread that committed them, so nobody else could have waited for them.
     __syncthreads();
     // end TODO(1)
 
@@ -37,10 +38,11 @@ extern "C" __global__ void reuse_after_store(const float* in, float* out, int ti
     }
 
     // TODO(2): hand `stage` over: make this thread's stores to it visible to the copy engine, then meet thread 0.
-    // The proxy fence orders this thread's ordinary stores to shared memory before accesses of the async proxy, which the
-    // copy engine uses. Each writer executes it, after its writes and before the barrier.
+    // The proxy fence orders this thread's ordinary stores to shared memory before accesses of the async proxy, which
+    // the copy engine uses. Each writer executes it, after its writes and before the barrier.
     ptx::fence_proxy_async(ptx::space_shared);
-    // Block barrier. Producer: every thread. Consumer: thread 0, on the copy engine's behalf. Changes hands: `stage`, full.
+    // Block barrier. Producer: every thread. Consumer: thread 0, on the copy engine's behalf. Changes hands: `stage`,
+    // full.
     __syncthreads();
     // end TODO(2)
 

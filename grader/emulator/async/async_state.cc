@@ -24,7 +24,8 @@ std::string barrier_name(const Cta& owner, uint32_t offset) {
   return fmt::format("{}[{}]", s->name, (offset - s->offset) / 8);
 }
 
-SharedPlace shared_place(Warp& w, int lane, uint64_t address, bool generic, uint32_t bytes, uint32_t alignment, const char* what) {
+SharedPlace shared_place(Warp& w, int lane, uint64_t address, bool generic, uint32_t bytes, uint32_t alignment,
+                         const char* what) {
   const std::string who = machine::describe_lanes(w, LaneMask{1} << lane);
   if (generic && !machine::in_shared_window(address)) {
     throw make_fault("out-of-bounds", fmt::format("{}: {} {:#x} is not in shared memory", who, what, address));
@@ -34,15 +35,19 @@ SharedPlace shared_place(Warp& w, int lane, uint64_t address, bool generic, uint
   offset &= 0xffffffu;
   machine::Domain& d = *w.cta->domain;
   if (rank > d.ctas.size()) {
-    throw make_fault("out-of-bounds", fmt::format("{}: {} names CTA {} of a cluster of {}", who, what, rank - 1, d.ctas.size()));
+    throw make_fault("out-of-bounds",
+                     fmt::format("{}: {} names CTA {} of a cluster of {}", who, what, rank - 1, d.ctas.size()));
   }
   Cta* owner = rank == 0 ? w.cta : d.ctas[rank - 1].get();
   if (offset % alignment != 0) {
-    throw make_fault("misaligned", fmt::format("{}: {} {} is not a multiple of {} bytes", who, what, w.cta->launch->program->describe_shared(offset), alignment));
+    throw make_fault("misaligned", fmt::format("{}: {} {} is not a multiple of {} bytes", who, what,
+                                               w.cta->launch->program->describe_shared(offset), alignment));
   }
   if (offset < machine::kSharedBase || uint64_t{offset} + bytes > owner->smem.size()) {
-    throw make_fault("out-of-bounds", fmt::format("{}: {} {} with {} bytes runs past the CTA's {} bytes of shared memory", who, what,
-                                                  w.cta->launch->program->describe_shared(offset), bytes, owner->smem.size() - machine::kSharedBase));
+    throw make_fault(
+        "out-of-bounds",
+        fmt::format("{}: {} {} with {} bytes runs past the CTA's {} bytes of shared memory", who, what,
+                    w.cta->launch->program->describe_shared(offset), bytes, owner->smem.size() - machine::kSharedBase));
   }
   return {owner, offset};
 }
@@ -54,17 +59,22 @@ std::unique_ptr<machine::AsyncCtaState> make_state(Cta&) { return std::make_uniq
 void cta_end(Cta& cta) {
   for (const InFlight& f : state(cta).in_flight) {
     if (f.bytes == 0) continue;  // a copy of nothing endangers nothing
-    cta.launch->report(*f.inst, "copy-in-flight-at-exit",
-                       f.writes_shared ? fmt::format("the block ended while this copy of {} bytes into its shared memory was unfinished", f.bytes)
-                                       : fmt::format("the block ended while this copy still read {} bytes of its shared memory", f.bytes),
-                       f.writes_shared ? "Wait for it (its mbarrier, or its group for cp.async) before the last thread leaves." : "cp.async.bulk.wait_group.read 0 before the last thread leaves would do.");
+    cta.launch->report(
+        *f.inst, "copy-in-flight-at-exit",
+        f.writes_shared
+            ? fmt::format("the block ended while this copy of {} bytes into its shared memory was unfinished", f.bytes)
+            : fmt::format("the block ended while this copy still read {} bytes of its shared memory", f.bytes),
+        f.writes_shared ? "Wait for it (its mbarrier, or its group for cp.async) before the last thread leaves."
+                        : "cp.async.bulk.wait_group.read 0 before the last thread leaves would do.");
   }
 }
 
 void describe_barriers(Cta& cta, std::vector<std::string>& out) {
   for (const Mbarrier& b : state(cta).barriers) {
-    std::string line = fmt::format("{:<7} phase {}   pending arrivals {} of {}   tx-count {}", barrier_name(cta, b.offset), b.phase, b.pending, b.expected, b.tx);
-    if (b.announced != 0 || b.arrived != 0) line += fmt::format("   {} of {} expected bytes arrived", b.arrived, b.announced);
+    std::string line = fmt::format("{:<7} phase {}   pending arrivals {} of {}   tx-count {}",
+                                   barrier_name(cta, b.offset), b.phase, b.pending, b.expected, b.tx);
+    if (b.announced != 0 || b.arrived != 0)
+      line += fmt::format("   {} of {} expected bytes arrived", b.arrived, b.announced);
     out.push_back(std::move(line));
   }
 }

@@ -24,12 +24,12 @@ struct Mbarrier {
   uint32_t expected = 0;  ///< arrivals of the next phase
   uint32_t pending = 0;   ///< arrivals missing in this phase
   int64_t tx = 0;         ///< outstanding transactions, bytes; negative when a copy lands before its expect_tx
-  // For reports, of the current phase:
-  int64_t announced = 0;  ///< bytes by expect_tx
-  int64_t arrived = 0;    ///< bytes by complete_tx
-  uint32_t copies = 0;    ///< copies that signalled it
-  const Inst* last_expect = nullptr;
-  const Inst* init = nullptr;
+  // For reports; the first three of the current phase:
+  int64_t announced = 0;              ///< bytes by expect_tx
+  int64_t arrived = 0;                ///< bytes by complete_tx
+  uint32_t copies = 0;                ///< copies that signalled it
+  const Inst* last_expect = nullptr;  ///< the last expect_tx; nullptr: none yet
+  const Inst* init = nullptr;         ///< the mbarrier.init
 };
 
 inline constexpr uint32_t kMaxCount = (1u << 20) - 1;  ///< of arrivals and, in absolute value, of tx
@@ -42,52 +42,64 @@ struct Group {
 
 /// An asynchronous arrive that waits for a thread's cp.async operations.
 struct PendingArrive {
-  std::vector<std::shared_ptr<Group>> waits;
-  Cta* owner;
-  uint32_t offset;
-  const Inst* inst;
+  std::vector<std::shared_ptr<Group>> waits;  ///< operations that must be written first
+  Cta* owner;                                 ///< CTA whose shared memory holds the mbarrier
+  uint32_t offset;                            ///< of the mbarrier, bytes
+  const Inst* inst;                           ///< the cp.async.mbarrier.arrive
 };
 
 /// Groups of one thread.
 struct ThreadGroups {
+  /// Not committed yet: bulk copies, cp.async; nullptr while empty.
+  ///@{
   std::shared_ptr<Group> open_bulk, open_copy;
-  std::deque<std::shared_ptr<Group>> bulk, copy;   ///< committed, oldest first
-  std::vector<std::shared_ptr<Group>> copies;      ///< every cp.async operation's own, for cp.async.mbarrier.arrive
-  std::vector<PendingArrive> arrives;
+  ///@}
+  /// Committed, oldest first: bulk groups, cp.async groups.
+  ///@{
+  std::deque<std::shared_ptr<Group>> bulk, copy;
+  ///@}
+  std::vector<std::shared_ptr<Group>> copies;  ///< every cp.async operation's own, for cp.async.mbarrier.arrive
+  std::vector<PendingArrive> arrives;          ///< of cp.async.mbarrier.arrive, not due yet
 };
 
 /// A copy in flight that touches this CTA's shared memory.
 struct InFlight {
-  uint64_t id;
-  const Inst* inst;
+  uint64_t id;         ///< AsyncOpInfo::id
+  const Inst* inst;    ///< that issued it
   bool reads_shared;   ///< source here and not read yet
   bool writes_shared;  ///< destination here and not written yet
-  uint32_t bytes;
+  uint32_t bytes;      ///< of the copy
 };
 
+/// What the async layer attaches to a CTA.
 struct State : machine::AsyncCtaState {
-  std::vector<Mbarrier> barriers;
+  std::vector<Mbarrier> barriers;                     ///< live ones: initialised and not invalidated
   std::unordered_map<uint32_t, ThreadGroups> groups;  ///< by thread index in the CTA
-  std::vector<InFlight> in_flight;
+  std::vector<InFlight> in_flight;                    ///< in order of issue
 
+  /// The live barrier at a shared::cta offset; nullptr if there is none.
   Mbarrier* find(uint32_t offset);
+  /// Groups of the thread at `lane` of `w`.
   ThreadGroups& of(const Warp& w, int lane) { return groups[w.first_thread() + static_cast<uint32_t>(lane)]; }
 };
 
+/// The async layer's state of `cta`.
 inline State& state(Cta& cta) { return static_cast<State&>(*cta.async); }
 
 /// A shared address resolved to a CTA and an offset.
 struct SharedPlace {
-  Cta* owner;
-  uint32_t offset;
+  Cta* owner;       ///< whose shared memory it is
+  uint32_t offset;  ///< shared::cta offset, bytes
 };
-/// Resolves an address operand that must lie in shared memory. `generic`: the instruction names no space, so the address is generic.
-/// Faults `out-of-bounds` or `misaligned`.
-SharedPlace shared_place(Warp& w, int lane, uint64_t address, bool generic, uint32_t bytes, uint32_t alignment, const char* what);
+/// Resolves an address operand that must lie in shared memory. `generic`: the instruction names no space, so the
+/// address is generic. Faults `out-of-bounds` or `misaligned`.
+SharedPlace shared_place(Warp& w, int lane, uint64_t address, bool generic, uint32_t bytes, uint32_t alignment,
+                         const char* what);
 
 /// Reads a 32- or 64-bit address operand of a lane.
 inline uint64_t address_of(const Warp& w, const machine::MemoryOperand& m, int lane) {
-  const uint64_t base = m.wide ? machine::lanes<uint64_t>(w.regs, m.slot)[lane] : machine::lanes<uint32_t>(w.regs, m.slot)[lane];
+  const uint64_t base =
+      m.wide ? machine::lanes<uint64_t>(w.regs, m.slot)[lane] : machine::lanes<uint32_t>(w.regs, m.slot)[lane];
   return base + static_cast<uint64_t>(m.offset);
 }
 
@@ -105,8 +117,11 @@ std::string barrier_name(const Cta& owner, uint32_t offset);
 /// Hooks for machine::Launch::async.
 const machine::AsyncHooks& hooks();
 
+/// mbarrier.* (mbarrier.cc).
 void register_mbarrier_decoders(machine::DecoderTable& table);
+/// cp.async.bulk, cp.reduce.async.bulk and their groups (bulk_copy.cc).
 void register_bulk_copy_decoders(machine::DecoderTable& table);
+/// cp.async and its groups (cp_async.cc).
 void register_cp_async_decoders(machine::DecoderTable& table);
 /// All of the above.
 void register_async_decoders(machine::DecoderTable& table);

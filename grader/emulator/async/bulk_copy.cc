@@ -1,18 +1,20 @@
 // Tested by bulk_copy_test.cc.
 //
-// 1-D bulk copies (PTX §9.7.9.25.4): global → shared with an mbarrier, shared → global with a bulk group, shared → shared of the cluster,
-// and the reductions. One lane, one operation: a warp that issues with 32 lanes issues 32 copies, as the chip would.
+// 1-D bulk copies (PTX §9.7.9.25.4): global → shared with an mbarrier, shared → global with a bulk group, shared →
+// shared of the cluster, and the reductions. One lane, one operation: a warp that issues with 32 lanes issues 32
+// copies, as the chip would.
 //
-// An operation passes milestones: issued, source read, destination written, signalled. Each is an event in the domain's queue, so the
-// schedule decides when it happens. At issue a shared destination is filled with poison: until the bytes are written, whoever reads
-// them gets NaN. Global destinations and those of reductions keep their contents. On random schedules a load is delivered in up to four
-// pieces, each with its own complete_tx, which the ISA allows.
+// An operation passes milestones: issued, source read, destination written, signalled. Each is an event in the domain's
+// queue, so the schedule decides when it happens. At issue a shared destination is filled with poison: until the bytes
+// are written, whoever reads them gets NaN. Global destinations and those of reductions keep their contents. On random
+// schedules a load is delivered in up to four pieces, each with its own complete_tx, which the ISA allows.
 //
-// The copy engine of an SM moves kTmaBytesPerCycle; transfers queue behind each other, latencies overlap (machine/timing.h).
+// The copy engine of an SM moves kTmaBytesPerCycle; transfers queue behind each other, latencies overlap
+// (machine/timing.h).
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cstring>
-
-#include <fmt/format.h>
 
 #include "grader/emulator/async/async_state.h"
 #include "grader/emulator/async/reduce.h"
@@ -37,7 +39,20 @@ using ptx::Space;
 using ptx::Type;
 
 /// Operands that do not fit into Inst live in the operand pool, in this order.
-enum PoolIndex : uint32_t { kDst, kDstWide, kSrc, kSrcWide, kSize, kBarrier, kBarrierWide, kMask, kDstOffset, kSrcOffset, kBarrierOffset, kPoolSize };
+enum PoolIndex : uint32_t {
+  kDst,
+  kDstWide,
+  kSrc,
+  kSrcWide,
+  kSize,
+  kBarrier,
+  kBarrierWide,
+  kMask,
+  kDstOffset,
+  kSrcOffset,
+  kBarrierOffset,
+  kPoolSize
+};
 
 // Inst::sub: direction and flags.
 constexpr uint8_t kLoad = 0, kStore = 1, kSharedToShared = 2, kDirection = 3, kReduce = 4;
@@ -48,10 +63,10 @@ struct Copy {
   std::byte* destination = nullptr;
   const std::byte* source = nullptr;
   std::vector<std::byte> staging;
-  std::shared_ptr<Group> group;    ///< stores
+  std::shared_ptr<Group> group;  ///< stores
   ReduceOp reduce_op = ReduceOp::None;
   Type reduce_type = Type::None;
-  uint32_t byte_mask = 0xffff;     ///< .cp_mask: bytes of each 16 that are written
+  uint32_t byte_mask = 0xffff;  ///< .cp_mask: bytes of each 16 that are written
   uint32_t pieces_left = 1;
 };
 
@@ -143,7 +158,9 @@ struct SourceReadEvent : machine::Event {
     }
     const bool random = domain.launch->config.schedule.kind == machine::Schedule::Kind::Random;
     const uint32_t chunks = c.info.bytes / 16;
-    const uint32_t pieces = random && c.info.mbarrier_owner != nullptr && chunks > 1 ? 1 + static_cast<uint32_t>(domain.launch->random.below(std::min(4u, chunks))) : 1;
+    const uint32_t pieces = random && c.info.mbarrier_owner != nullptr && chunks > 1
+                                ? 1 + static_cast<uint32_t>(domain.launch->random.below(std::min(4u, chunks)))
+                                : 1;
     c.pieces_left = pieces;
     for (uint32_t p = 0; p < pieces; p++) {
       auto e = std::make_unique<WrittenEvent>();
@@ -159,8 +176,13 @@ struct SourceReadEvent : machine::Event {
 std::byte* global_range(Warp& w, int lane, uint64_t address, uint32_t bytes, bool write, const char* what) {
   const machine::Allocation* a = w.cta->launch->memory->find(address, std::max(bytes, 1u));
   if (a == nullptr || (write && !a->writable)) {
-    throw make_fault("out-of-bounds", fmt::format("{}: {} of {} bytes at global address {:#x}, {}", machine::describe_lanes(w, LaneMask{1} << lane), what, bytes, address,
-                                                  w.cta->launch->memory->describe(a == nullptr && w.cta->launch->memory->find(address, 1) != nullptr ? address + bytes - 1 : address)));
+    throw make_fault(
+        "out-of-bounds",
+        fmt::format("{}: {} of {} bytes at global address {:#x}, {}", machine::describe_lanes(w, LaneMask{1} << lane),
+                    what, bytes, address,
+                    w.cta->launch->memory->describe(a == nullptr && w.cta->launch->memory->find(address, 1) != nullptr
+                                                        ? address + bytes - 1
+                                                        : address)));
   }
   return a->host + (address - a->base);
 }
@@ -168,7 +190,9 @@ std::byte* global_range(Warp& w, int lane, uint64_t address, uint32_t bytes, boo
 /// Addresses break an address rule (misaligned), a size breaks a rule of the copy (bad-copy).
 void require_multiple(Warp& w, int lane, uint64_t value, uint32_t of, const char* id, const char* field) {
   if (value % of == 0) return;
-  throw make_fault(id, fmt::format("{}: {} {} of the bulk copy is not a multiple of {}", machine::describe_lanes(w, LaneMask{1} << lane), field, value, of),
+  throw make_fault(id,
+                   fmt::format("{}: {} {} of the bulk copy is not a multiple of {}",
+                               machine::describe_lanes(w, LaneMask{1} << lane), field, value, of),
                    "Source, destination and size of a bulk copy are multiples of 16 bytes.");
 }
 
@@ -177,7 +201,8 @@ void issue(Warp& w, const Inst& i, LaneMask mask) {
   machine::Launch& launch = *w.cta->launch;
   const uint32_t* pool = &launch.program->operand_pool[i.list];
   const auto address = [&](uint32_t slot, uint32_t wide, uint32_t offset, int lane) {
-    const uint64_t base = pool[wide] != 0 ? lanes<uint64_t>(w.regs, pool[slot])[lane] : lanes<uint32_t>(w.regs, pool[slot])[lane];
+    const uint64_t base =
+        pool[wide] != 0 ? lanes<uint64_t>(w.regs, pool[slot])[lane] : lanes<uint32_t>(w.regs, pool[slot])[lane];
     return base + static_cast<uint64_t>(static_cast<int64_t>(static_cast<int32_t>(pool[offset])));
   };
   const uint8_t direction = i.sub & kDirection;
@@ -190,7 +215,7 @@ void issue(Warp& w, const Inst& i, LaneMask mask) {
     require_multiple(w, l, bytes, 16, "bad-copy", "the size");
     require_multiple(w, l, direction == kStore ? dst : dst & 0xffffffu, 16, "misaligned", "the destination address");
     require_multiple(w, l, direction == kLoad ? src : src & 0xffffffu, 16, "misaligned", "the source address");
-    info.kind = reduce ? AsyncOpInfo::Kind::BulkReduce
+    info.kind = reduce                ? AsyncOpInfo::Kind::BulkReduce
                 : direction == kLoad  ? AsyncOpInfo::Kind::BulkLoad
                 : direction == kStore ? AsyncOpInfo::Kind::BulkStore
                                       : AsyncOpInfo::Kind::BulkSharedToShared;
@@ -222,7 +247,10 @@ void issue(Warp& w, const Inst& i, LaneMask mask) {
       info.destination = p.offset;
       copy->destination = p.owner->shared(p.offset);
       if (direction == kSharedToShared && p.owner == w.cta) {
-        throw make_fault("bad-copy", fmt::format("{}: a shared-to-shared bulk copy must have its destination in another CTA of the cluster", machine::describe_lanes(w, LaneMask{1} << l)));
+        throw make_fault(
+            "bad-copy",
+            fmt::format("{}: a shared-to-shared bulk copy must have its destination in another CTA of the cluster",
+                        machine::describe_lanes(w, LaneMask{1} << l)));
       }
       const uint64_t raw = address(kBarrier, kBarrierWide, kBarrierOffset, l);
       const SharedPlace b = shared_place(w, l, raw, false, 8, 8, "mbarrier");
@@ -239,7 +267,9 @@ void issue(Warp& w, const Inst& i, LaneMask mask) {
       Cta& owner = *info.destination_owner;
       const auto offset = static_cast<uint32_t>(info.destination);
       if (hooks().hits_barrier(owner, offset, bytes)) {
-        launch.report(i, "barrier-overwritten", fmt::format("a bulk copy of {} bytes to `{}` runs over a live mbarrier", bytes, launch.program->describe_shared(offset)));
+        launch.report(i, "barrier-overwritten",
+                      fmt::format("a bulk copy of {} bytes to `{}` runs over a live mbarrier", bytes,
+                                  launch.program->describe_shared(offset)));
       }
       state(owner).in_flight.push_back({info.id, &i, false, true, bytes});
       if (!reduce) {
@@ -269,7 +299,8 @@ void issue(Warp& w, const Inst& i, LaneMask mask) {
     d.copy_engine_free = start + duration;
     auto read = std::make_unique<SourceReadEvent>();
     read->copy = copy;
-    const uint64_t read_time = start + duration + (direction == kStore ? timing::kTmaStoreRead : timing::kTmaLatency / 2);
+    const uint64_t read_time =
+        start + duration + (direction == kStore ? timing::kTmaStoreRead : timing::kTmaLatency / 2);
     read->written_time = start + duration + timing::kTmaLatency;
     d.add_completion(std::move(read), read_time);
     w.time += l == 31 - __builtin_clz(mask) ? 0 : timing::kTmaIssue;
@@ -285,7 +316,8 @@ void commit_group(Warp& w, const Inst& i, LaneMask mask) {
     g.bulk.push_back(g.open_bulk ? g.open_bulk : std::make_shared<Group>());
     g.open_bulk.reset();
   });
-  if (w.cta->launch->observer != nullptr) w.cta->launch->observer->group({machine::GroupEvent::Kind::BulkCommit, &w, &i, mask, 0});
+  if (w.cta->launch->observer != nullptr)
+    w.cta->launch->observer->group({machine::GroupEvent::Kind::BulkCommit, &w, &i, mask, 0});
 }
 
 /// imm = groups that may stay pending, sub = .read.
@@ -305,7 +337,9 @@ void wait_group(Warp& w, const Inst& i, LaneMask mask) {
   }
   machine::note_effect(w);
   if (w.cta->launch->observer != nullptr) {
-    w.cta->launch->observer->group({read_only ? machine::GroupEvent::Kind::BulkWaitRead : machine::GroupEvent::Kind::BulkWait, &w, &i, mask, static_cast<uint32_t>(i.imm)});
+    w.cta->launch->observer->group(
+        {read_only ? machine::GroupEvent::Kind::BulkWaitRead : machine::GroupEvent::Kind::BulkWait, &w, &i, mask,
+         static_cast<uint32_t>(i.imm)});
   }
 }
 
@@ -314,7 +348,10 @@ void wait_group(Warp& w, const Inst& i, LaneMask mask) {
 std::string decode_bulk(DecodeContext& c, const ptx::Resolved& r, const ptx::Statement& s, Inst* inst) {
   const Space to = r.space(0), from = r.space(1);
   const auto shared = [](Space x) { return x == Space::Shared || x == Space::SharedCta || x == Space::SharedCluster; };
-  const uint8_t direction = from == Space::Global ? kLoad : to == Space::Global ? kStore : shared(to) ? kSharedToShared : kLoad;
+  const uint8_t direction = from == Space::Global ? kLoad
+                            : to == Space::Global ? kStore
+                            : shared(to)          ? kSharedToShared
+                                                  : kLoad;
   if (r.has("multicast::cluster")) return "multicast needs clusters, which are not emulated yet";
   inst->sub = direction;
   std::vector<uint32_t> pool(kPoolSize, kNoOperand);
@@ -325,7 +362,8 @@ std::string decode_bulk(DecodeContext& c, const ptx::Resolved& r, const ptx::Sta
     pool[offset] = static_cast<uint32_t>(m.offset);
     return m.offset == static_cast<int32_t>(m.offset);
   };
-  bool fits = put(s.operands[0], to, kDst, kDstWide, kDstOffset) && put(s.operands[1], from, kSrc, kSrcWide, kSrcOffset);
+  bool fits =
+      put(s.operands[0], to, kDst, kDstWide, kDstOffset) && put(s.operands[1], from, kSrc, kSrcWide, kSrcOffset);
   pool[kSize] = c.source(s.operands[2], Type::U32);
   if (c.width(s.operands[2], Type::U32) != 4) return "the size must be a 32-bit operand";
   if (direction != kStore) {

@@ -1,12 +1,12 @@
 // Tested by cp_async_test.cc.
 //
-// Non-bulk cp.async (PTX §9.7.9.25.3): each lane copies 4, 8 or 16 bytes from global to shared memory through the generic proxy. The
-// destination is poisoned at issue; bytes beyond the source size are zeros. Groups are per thread; cp.async.mbarrier.arrive makes an
-// asynchronous arrive that waits for all earlier cp.async of its thread.
+// Non-bulk cp.async (PTX §9.7.9.25.3): each lane copies 4, 8 or 16 bytes from global to shared memory through the
+// generic proxy. The destination is poisoned at issue; bytes beyond the source size are zeros. Groups are per thread;
+// cp.async.mbarrier.arrive makes an asynchronous arrive that waits for all earlier cp.async of its thread.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cstring>
-
-#include <fmt/format.h>
 
 #include "grader/emulator/async/async_state.h"
 #include "grader/emulator/machine/fault.h"
@@ -85,26 +85,37 @@ struct LandedEvent : machine::Event {
   }
 };
 
-/// a = destination, b = source, c = source size or ignore-source predicate; imm = offsets (low: dst, high: src), width = bytes.
+/// a = destination, b = source, c = source size or ignore-source predicate; imm = offsets (low: dst, high: src), width
+/// = bytes.
 void issue(Warp& w, const Inst& i, LaneMask mask) {
   machine::note_effect(w);
   machine::Launch& launch = *w.cta->launch;
   auto event = std::make_unique<LandedEvent>();
   const uint32_t bytes = i.width;
   for_lanes(mask, [&](int l) {
-    const machine::MemoryOperand dm{i.a, static_cast<int32_t>(i.imm & 0xffffffffu), ptx::Space::Shared, (i.sub & kDstWide) != 0};
-    const machine::MemoryOperand sm{i.b, static_cast<int32_t>(i.imm >> 32), ptx::Space::Global, (i.sub & kSrcWide) != 0};
+    const machine::MemoryOperand dm{i.a, static_cast<int32_t>(i.imm & 0xffffffffu), ptx::Space::Shared,
+                                    (i.sub & kDstWide) != 0};
+    const machine::MemoryOperand sm{i.b, static_cast<int32_t>(i.imm >> 32), ptx::Space::Global,
+                                    (i.sub & kSrcWide) != 0};
     const SharedPlace to = shared_place(w, l, address_of(w, dm, l), false, bytes, bytes, "the destination of cp.async");
     const uint64_t from = address_of(w, sm, l);
     uint32_t source_bytes = bytes;
     if (i.c != kNoOperand) {
-      source_bytes = (i.sub & kIgnoreSource) != 0 ? ((*lanes<uint32_t>(w.regs, i.c) >> l & 1) != 0 ? 0 : bytes) : lanes<uint32_t>(w.regs, i.c)[l];
+      source_bytes = (i.sub & kIgnoreSource) != 0 ? ((*lanes<uint32_t>(w.regs, i.c) >> l & 1) != 0 ? 0 : bytes)
+                                                  : lanes<uint32_t>(w.regs, i.c)[l];
     }
-    if (source_bytes > bytes) throw make_fault("bad-copy", fmt::format("{}: cp.async of {} bytes with a source size of {}", machine::describe_lanes(w, LaneMask{1} << l), bytes, source_bytes));
-    if (from % bytes != 0) throw make_fault("misaligned", fmt::format("{}: the source {:#x} of a cp.async of {} bytes is not a multiple of {}", machine::describe_lanes(w, LaneMask{1} << l), from, bytes, bytes));
+    if (source_bytes > bytes)
+      throw make_fault("bad-copy", fmt::format("{}: cp.async of {} bytes with a source size of {}",
+                                               machine::describe_lanes(w, LaneMask{1} << l), bytes, source_bytes));
+    if (from % bytes != 0)
+      throw make_fault("misaligned",
+                       fmt::format("{}: the source {:#x} of a cp.async of {} bytes is not a multiple of {}",
+                                   machine::describe_lanes(w, LaneMask{1} << l), from, bytes, bytes));
     const machine::Allocation* a = source_bytes == 0 ? nullptr : launch.memory->find(from, source_bytes);
     if (a == nullptr && source_bytes != 0) {
-      throw make_fault("out-of-bounds", fmt::format("{}: cp.async reads {} bytes at global address {:#x}, {}", machine::describe_lanes(w, LaneMask{1} << l), source_bytes, from, launch.memory->describe(from)));
+      throw make_fault("out-of-bounds", fmt::format("{}: cp.async reads {} bytes at global address {:#x}, {}",
+                                                    machine::describe_lanes(w, LaneMask{1} << l), source_bytes, from,
+                                                    launch.memory->describe(from)));
     }
     LaneCopy c{};
     c.info.kind = AsyncOpInfo::Kind::CpAsync;
@@ -130,7 +141,9 @@ void issue(Warp& w, const Inst& i, LaneMask mask) {
     g.copies.push_back(c.own);
     state(*to.owner).in_flight.push_back({c.info.id, &i, false, true, bytes});
     if (hooks().hits_barrier(*to.owner, to.offset, bytes)) {
-      launch.report(i, "barrier-overwritten", fmt::format("cp.async to `{}` runs over a live mbarrier", launch.program->describe_shared(to.offset)));
+      launch.report(
+          i, "barrier-overwritten",
+          fmt::format("cp.async to `{}` runs over a live mbarrier", launch.program->describe_shared(to.offset)));
     }
     std::memset(c.destination, machine::kPoison, bytes);
     machine::touch_shared(*to.owner);
@@ -180,7 +193,10 @@ void mbarrier_arrive(Warp& w, const Inst& i, LaneMask mask) {
     const SharedPlace p = shared_place(w, l, address_of(w, m, l), i.width != 0, 8, 8, "mbarrier");
     Mbarrier& b = live_barrier(*p.owner, p.offset, "cp.async.mbarrier.arrive");
     if ((i.sub & kIgnoreSource) == 0) {  // without .noinc the pending count grows by one now
-      if (b.pending >= kMaxCount) throw make_fault("arrival-count-mismatch", fmt::format("cp.async.mbarrier.arrive takes the pending count of `{}` past {}", barrier_name(*p.owner, p.offset), kMaxCount));
+      if (b.pending >= kMaxCount)
+        throw make_fault("arrival-count-mismatch",
+                         fmt::format("cp.async.mbarrier.arrive takes the pending count of `{}` past {}",
+                                     barrier_name(*p.owner, p.offset), kMaxCount));
       b.pending++;
     }
     ThreadGroups& g = state(*w.cta).of(w, l);
@@ -193,12 +209,14 @@ std::string decode_copy(DecodeContext& c, const ptx::Resolved& r, const ptx::Sta
   if (s.operands[2].kind != ptx::Operand::Kind::Integer) return "the size must be a constant";
   const uint64_t bytes = s.operands[2].bits;
   if (bytes != 4 && bytes != 8 && bytes != 16) return fmt::format("the size must be 4, 8 or 16, got {}", bytes);
-  const machine::MemoryOperand to = c.address(s.operands[0], ptx::Space::Shared), from = c.address(s.operands[1], ptx::Space::Global);
+  const machine::MemoryOperand to = c.address(s.operands[0], ptx::Space::Shared),
+                               from = c.address(s.operands[1], ptx::Space::Global);
   inst->fn = issue;
   inst->ends_slice = 1;
   inst->a = to.slot;
   inst->b = from.slot;
-  inst->imm = static_cast<uint64_t>(static_cast<uint32_t>(to.offset)) | static_cast<uint64_t>(static_cast<uint32_t>(from.offset)) << 32;
+  inst->imm = static_cast<uint64_t>(static_cast<uint32_t>(to.offset)) |
+              static_cast<uint64_t>(static_cast<uint32_t>(from.offset)) << 32;
   inst->width = static_cast<uint8_t>(bytes);
   inst->sub = static_cast<uint8_t>((to.wide ? kDstWide : 0) | (from.wide ? kSrcWide : 0));
   const size_t extra = s.operands.size() - (r.has("L2::cache_hint") ? 1 : 0);

@@ -1,20 +1,22 @@
 // Tested by mbarrier_test.cc.
 //
-// mbarrier objects (PTX §9.7.13.15). An object lives in a table of its CTA, keyed by its shared offset; the eight bytes in memory are
-// opaque, as the ISA says. `phase` counts without bound, so that a parity that has wrapped can be told from one that has not.
+// mbarrier objects (PTX §9.7.13.15). An object lives in a table of its CTA, keyed by its shared offset; the eight bytes
+// in memory are opaque, as the ISA says. `phase` counts without bound, so that a parity that has wrapped can be told
+// from one that has not.
 //
-// The completion rule is one atomic step after every change: when no arrival is pending and the tx-count is zero, the phase
-// completes, and the next one expects `expected` arrivals. An arrive on a phase that expects no more is undefined in the ISA and a fault here.
+// The completion rule is one atomic step after every change: when no arrival is pending and the tx-count is zero, the
+// phase completes, and the next one expects `expected` arrivals. An arrive on a phase that expects no more is undefined
+// in the ISA and a fault here.
 //
-// A state token is phase << 20 | pending before the arrive. Waits by token compare phases; waits by parity ask whether the phase of
-// that parity, the current one or the one before, is complete: true exactly if the parity differs from the current phase's. A fresh barrier
-// therefore answers true for parity 1, which producers of full/empty rings rely on.
+// A state token is phase << 20 | pending before the arrive. Waits by token compare phases; waits by parity ask whether
+// the phase of that parity, the current one or the one before, is complete: true exactly if the parity differs from the
+// current phase's. A fresh barrier therefore answers true for parity 1, which producers of full/empty rings rely on.
 //
-// try_wait answers false at once the first time it meets an incomplete phase. Asked again at the same place with nothing done in
-// between it sleeps until a phase of the barrier completes.
-#include <algorithm>
-
+// try_wait answers false at once the first time it meets an incomplete phase. Asked again at the same place with
+// nothing done in between it sleeps until a phase of the barrier completes.
 #include <fmt/format.h>
+
+#include <algorithm>
 
 #include "grader/emulator/async/async_state.h"
 #include "grader/emulator/machine/fault.h"
@@ -38,7 +40,8 @@ using machine::WaitTarget;
 using ptx::Type;
 
 // Inst::sub.
-constexpr uint8_t kWide = 1, kGenericAddress = 2, kExpectTx = 4, kNoComplete = 8, kDrop = 16, kToken = 32, kTry = 64, kWideOperand = 128;
+constexpr uint8_t kWide = 1, kGenericAddress = 2, kExpectTx = 4, kNoComplete = 8, kDrop = 16, kToken = 32, kTry = 64,
+                  kWideOperand = 128;
 
 /// Sem and scope as packed into Inst::width by the decoder.
 Sem sem_of(const Inst& i) { return static_cast<Sem>(i.width & 15); }
@@ -49,10 +52,11 @@ SharedPlace place_of(Warp& w, const Inst& i, int lane) {
   return shared_place(w, lane, address_of(w, m, lane), (i.sub & kGenericAddress) != 0, 8, 8, "mbarrier");
 }
 
-void notify(MbarrierEvent::Kind kind, Warp* w, const Inst* i, LaneMask mask, Cta& owner, const Mbarrier& b, uint64_t phase, uint32_t count, int64_t bytes, Sem sem, Scope scope,
-            uint64_t op = 0) {
+void notify(MbarrierEvent::Kind kind, Warp* w, const Inst* i, LaneMask mask, Cta& owner, const Mbarrier& b,
+            uint64_t phase, uint32_t count, int64_t bytes, Sem sem, Scope scope, uint64_t op = 0) {
   machine::Observer* o = owner.launch->observer;
-  if (o != nullptr) o->mbarrier({kind, w, i, mask, &owner, b.offset, phase, count, bytes, b.pending, b.tx, sem, scope, op});
+  if (o != nullptr)
+    o->mbarrier({kind, w, i, mask, &owner, b.offset, phase, count, bytes, b.pending, b.tx, sem, scope, op});
 }
 
 /// The completion rule.
@@ -70,22 +74,27 @@ void check_completion(Cta& owner, Mbarrier& b, const Inst* i, uint64_t when) {
 void add_tx(Cta& owner, Mbarrier& b, int64_t bytes, const char* what) {
   b.tx += bytes;
   if (b.tx > int64_t{kMaxCount} || b.tx < -int64_t{kMaxCount}) {
-    throw make_fault("tx-bytes-mismatch", fmt::format("{} takes the tx-count of `{}` to {}, outside ±{}", what, barrier_name(owner, b.offset), b.tx, kMaxCount));
+    throw make_fault("tx-bytes-mismatch", fmt::format("{} takes the tx-count of `{}` to {}, outside ±{}", what,
+                                                      barrier_name(owner, b.offset), b.tx, kMaxCount));
   }
 }
 
 /// Takes `count` arrivals off the phase. `who` names the arriving thread or hardware in messages. settle() must follow.
 void take_arrivals(Cta& owner, Mbarrier& b, uint32_t count, bool no_complete, const std::string& who) {
   if (count == 0 || count > b.pending) {
-    throw make_fault("arrival-count-mismatch",
-                     count == 0 ? fmt::format("{} arrives at `{}` with count 0", who, barrier_name(owner, b.offset))
-                                : fmt::format("{} arrives at `{}` with count {}, but phase {} misses only {} of its {} arrivals", who, barrier_name(owner, b.offset), count, b.phase, b.pending,
-                                              b.expected),
-                     b.pending != 0 ? "" : b.tx != 0 ? "All arrivals of this phase are in; it still waits for bytes." : "Every participant has dropped out; no further phase is expected.");
+    throw make_fault(
+        "arrival-count-mismatch",
+        count == 0 ? fmt::format("{} arrives at `{}` with count 0", who, barrier_name(owner, b.offset))
+                   : fmt::format("{} arrives at `{}` with count {}, but phase {} misses only {} of its {} arrivals",
+                                 who, barrier_name(owner, b.offset), count, b.phase, b.pending, b.expected),
+        b.pending != 0 ? ""
+        : b.tx != 0    ? "All arrivals of this phase are in; it still waits for bytes."
+                       : "Every participant has dropped out; no further phase is expected.");
   }
   b.pending -= count;
   if (no_complete && b.pending == 0 && b.tx == 0) {
-    throw make_fault("arrival-count-mismatch", fmt::format("{}: an arrive.noComplete would complete phase {} of `{}`", who, b.phase, barrier_name(owner, b.offset)));
+    throw make_fault("arrival-count-mismatch", fmt::format("{}: an arrive.noComplete would complete phase {} of `{}`",
+                                                           who, b.phase, barrier_name(owner, b.offset)));
   }
 }
 
@@ -96,13 +105,14 @@ void settle(Cta& owner, Mbarrier& b, const Inst* i, uint64_t when) {
 }
 
 /// complete_tx by the hardware (`w` is nullptr) or by a thread's own instruction.
-void complete_bytes(Cta& owner, uint32_t offset, int64_t bytes, Warp* w, const Inst* inst, LaneMask mask, uint64_t op, uint64_t when) {
+void complete_bytes(Cta& owner, uint32_t offset, int64_t bytes, Warp* w, const Inst* inst, LaneMask mask, uint64_t op,
+                    uint64_t when) {
   Mbarrier& b = live_barrier(owner, offset, "complete_tx");
   add_tx(owner, b, -bytes, "complete_tx");
   b.arrived += bytes;
   b.copies++;
-  notify(MbarrierEvent::Kind::CompleteTx, w, inst, mask, owner, b, b.phase, 0, bytes, w != nullptr ? Sem::Relaxed : Sem::Release,
-         w != nullptr ? scope_of(*inst) : Scope::Cluster, op);
+  notify(MbarrierEvent::Kind::CompleteTx, w, inst, mask, owner, b, b.phase, 0, bytes,
+         w != nullptr ? Sem::Relaxed : Sem::Release, w != nullptr ? scope_of(*inst) : Scope::Cluster, op);
   settle(owner, b, inst, when);
 }
 
@@ -114,15 +124,19 @@ void init(Warp& w, const Inst& i, LaneMask mask) {
     const SharedPlace p = place_of(w, i, l);
     const uint32_t count = operand_u32(w, i.b, l);
     if (count == 0 || count > kMaxCount) {
-      throw make_fault("arrival-count-mismatch", fmt::format("{} initialises `{}` with count {}; a count is 1 to {}", machine::describe_lanes(w, LaneMask{1} << l),
+      throw make_fault("arrival-count-mismatch", fmt::format("{} initialises `{}` with count {}; a count is 1 to {}",
+                                                             machine::describe_lanes(w, LaneMask{1} << l),
                                                              barrier_name(*p.owner, p.offset), count, kMaxCount));
     }
     State& s = state(*p.owner);
     Mbarrier* b = s.find(p.offset);
     if (b != nullptr) {
-      w.cta->launch->report(i, "barrier-overwritten", fmt::format("{} initialises `{}` a second time; it was initialised at line {} and not invalidated", machine::describe_threads(w, LaneMask{1} << l),
-                                                                  barrier_name(*p.owner, p.offset), w.cta->launch->program->place(*b->init).line),
-                            "One thread initialises a barrier, once.");
+      w.cta->launch->report(
+          i, "barrier-overwritten",
+          fmt::format("{} initialises `{}` a second time; it was initialised at line {} and not invalidated",
+                      machine::describe_threads(w, LaneMask{1} << l), barrier_name(*p.owner, p.offset),
+                      w.cta->launch->program->place(*b->init).line),
+          "One thread initialises a barrier, once.");
     } else {
       b = &s.barriers.emplace_back();
     }
@@ -164,14 +178,18 @@ void expect_tx(Warp& w, const Inst& i, LaneMask mask) {
     add_tx(*p.owner, b, bytes, "expect_tx");
     if (b.pending == 0 && b.tx == 0 && bytes != 0) {
       // PTX gives expect_tx no completion step, so this phase could never end.
-      throw make_fault("tx-bytes-mismatch", fmt::format("{}: expect_tx comes after the last arrival of phase {} of `{}` and after its bytes; nothing can complete the phase any more",
-                                                        machine::describe_lanes(w, LaneMask{1} << l), b.phase, barrier_name(*p.owner, p.offset)),
-                       "expect_tx belongs before the last arrive of its phase, or into it: arrive.expect_tx.");
+      throw make_fault(
+          "tx-bytes-mismatch",
+          fmt::format("{}: expect_tx comes after the last arrival of phase {} of `{}` and after its bytes; nothing can "
+                      "complete the phase any more",
+                      machine::describe_lanes(w, LaneMask{1} << l), b.phase, barrier_name(*p.owner, p.offset)),
+          "expect_tx belongs before the last arrive of its phase, or into it: arrive.expect_tx.");
     }
     b.announced += bytes;
     b.last_expect = &i;
     machine::touch_shared(*p.owner);
-    notify(MbarrierEvent::Kind::ExpectTx, &w, &i, LaneMask{1} << l, *p.owner, b, b.phase, 0, bytes, Sem::Relaxed, scope_of(i));
+    notify(MbarrierEvent::Kind::ExpectTx, &w, &i, LaneMask{1} << l, *p.owner, b, b.phase, 0, bytes, Sem::Relaxed,
+           scope_of(i));
   });
 }
 
@@ -203,18 +221,24 @@ void arrive(Warp& w, const Inst& i, LaneMask mask) {
     take_arrivals(*p.owner, b, count, (i.sub & kNoComplete) != 0, who);
     if (drop) {
       if (count > b.expected) {
-        throw make_fault("arrival-count-mismatch", fmt::format("{} drops {} arrivals of `{}`, which expects only {}", who, count, barrier_name(*p.owner, p.offset), b.expected));
+        throw make_fault("arrival-count-mismatch",
+                         fmt::format("{} drops {} arrivals of `{}`, which expects only {}", who, count,
+                                     barrier_name(*p.owner, p.offset), b.expected));
       }
       b.expected -= count;
     }
-    notify(expects ? MbarrierEvent::Kind::ArriveExpectTx : drop ? MbarrierEvent::Kind::ArriveDrop : MbarrierEvent::Kind::Arrive, &w, &i, LaneMask{1} << l, *p.owner, b, b.phase, count,
-           expects ? operand : 0, sem_of(i), scope_of(i));
+    notify(expects ? MbarrierEvent::Kind::ArriveExpectTx
+           : drop  ? MbarrierEvent::Kind::ArriveDrop
+                   : MbarrierEvent::Kind::Arrive,
+           &w, &i, LaneMask{1} << l, *p.owner, b, b.phase, count, expects ? operand : 0, sem_of(i), scope_of(i));
     settle(*p.owner, b, &i, w.time);
   });
 }
 
 void pending_count(Warp& w, const Inst& i, LaneMask mask) {
-  for_lanes(mask, [&](int l) { lanes<uint32_t>(w.regs, i.d)[l] = static_cast<uint32_t>(lanes<uint64_t>(w.regs, i.a)[l] & kMaxCount); });
+  for_lanes(mask, [&](int l) {
+    lanes<uint32_t>(w.regs, i.d)[l] = static_cast<uint32_t>(lanes<uint64_t>(w.regs, i.a)[l] & kMaxCount);
+  });
 }
 
 /// test_wait and try_wait: d = predicate, b = token or parity.
@@ -222,11 +246,18 @@ void wait(Warp& w, const Inst& i, LaneMask mask) {
   const bool by_token = (i.sub & kToken) != 0, may_sleep = (i.sub & kTry) != 0;
   LaneMask yes = 0;
   std::vector<WaitTarget> waits;
-  struct Seen { SharedPlace place; uint64_t phase; LaneMask mask; bool complete; };
+  struct Seen {
+    SharedPlace place;
+    uint64_t phase;
+    LaneMask mask;
+    bool complete;
+  };
   std::vector<Seen> seen;
   for_lanes(mask, [&](int l) {
     const SharedPlace p = place_of(w, i, l);
-    if (p.owner != w.cta) throw make_fault("out-of-bounds", fmt::format("{} waits for a barrier of another CTA; waits are local", machine::describe_lanes(w, LaneMask{1} << l)));
+    if (p.owner != w.cta)
+      throw make_fault("out-of-bounds", fmt::format("{} waits for a barrier of another CTA; waits are local",
+                                                    machine::describe_lanes(w, LaneMask{1} << l)));
     const Mbarrier& b = live_barrier(*p.owner, p.offset, "mbarrier wait");
     // The phase asked for: the current one or the one before.
     uint64_t asked = 0;
@@ -235,17 +266,21 @@ void wait(Warp& w, const Inst& i, LaneMask mask) {
       asked = lanes<uint64_t>(w.regs, i.b)[l] >> 20;
       complete = asked != b.phase;
     } else {
-      const uint64_t parity = ((i.sub & kWideOperand) != 0 ? lanes<uint64_t>(w.regs, i.b)[l] : lanes<uint32_t>(w.regs, i.b)[l]) & 1;
+      const uint64_t parity =
+          ((i.sub & kWideOperand) != 0 ? lanes<uint64_t>(w.regs, i.b)[l] : lanes<uint32_t>(w.regs, i.b)[l]) & 1;
       complete = parity != (b.phase & 1);
       asked = complete ? b.phase - 1 : b.phase;  // phase −1 of a fresh barrier wraps, and keeps its parity
     }
     if (complete) yes |= LaneMask{1} << l;
-    auto same = std::find_if(seen.begin(), seen.end(), [&](const Seen& s) { return s.place.offset == p.offset && s.place.owner == p.owner && s.phase == asked; });
+    auto same = std::find_if(seen.begin(), seen.end(), [&](const Seen& s) {
+      return s.place.offset == p.offset && s.place.owner == p.owner && s.phase == asked;
+    });
     if (same == seen.end()) same = seen.insert(seen.end(), {p, asked, 0, complete});
     same->mask |= LaneMask{1} << l;
   });
   for (const Seen& s : seen) {
-    if (!s.complete) waits.push_back({WaitTarget::Kind::Mbarrier, s.place.owner, s.place.offset, s.phase, s.mask, !by_token});
+    if (!s.complete)
+      waits.push_back({WaitTarget::Kind::Mbarrier, s.place.owner, s.place.offset, s.phase, s.mask, !by_token});
   }
   Fragment& f = w.fragment();
   if (yes == 0) {
@@ -267,7 +302,8 @@ void wait(Warp& w, const Inst& i, LaneMask mask) {
   }
   for (const Seen& s : seen) {
     const Mbarrier& b = *state(*s.place.owner).find(s.place.offset);
-    notify(s.complete ? MbarrierEvent::Kind::TestTrue : MbarrierEvent::Kind::TestFalse, &w, &i, s.mask, *s.place.owner, b, s.phase, 0, 0, sem_of(i), scope_of(i));
+    notify(s.complete ? MbarrierEvent::Kind::TestTrue : MbarrierEvent::Kind::TestFalse, &w, &i, s.mask, *s.place.owner,
+           b, s.phase, 0, 0, sem_of(i), scope_of(i));
   }
 }
 
@@ -360,7 +396,8 @@ std::string decode_pending_count(DecodeContext& c, const ptx::Resolved&, const p
 Mbarrier& live_barrier(Cta& owner, uint32_t offset, const char* what) {
   Mbarrier* b = state(owner).find(offset);
   if (b == nullptr) {
-    throw make_fault("barrier-not-initialized", fmt::format("{} on `{}`, where no mbarrier is initialised", what, barrier_name(owner, offset)),
+    throw make_fault("barrier-not-initialized",
+                     fmt::format("{} on `{}`, where no mbarrier is initialised", what, barrier_name(owner, offset)),
                      "mbarrier.init by one thread, made visible by a barrier of the block, comes first.");
   }
   return *b;

@@ -16,30 +16,45 @@ template <class T>
 T combine(ReduceOp op, T a, T b) {
   if constexpr (std::is_floating_point_v<T>) {
     switch (op) {
-      case ReduceOp::Min: return std::fmin(a, b);
-      case ReduceOp::Max: return std::fmax(a, b);
-      default: return a + b;
+      case ReduceOp::Min:
+        return std::fmin(a, b);
+      case ReduceOp::Max:
+        return std::fmax(a, b);
+      default:
+        return a + b;
     }
   } else {
     using U = std::make_unsigned_t<T>;
     switch (op) {
-      case ReduceOp::Add: return static_cast<T>(static_cast<U>(a) + static_cast<U>(b));
-      case ReduceOp::Min: return b < a ? b : a;
-      case ReduceOp::Max: return b > a ? b : a;
-      case ReduceOp::Inc: return static_cast<U>(a) >= static_cast<U>(b) ? T{0} : static_cast<T>(a + 1);
-      case ReduceOp::Dec: return a == 0 || static_cast<U>(a) > static_cast<U>(b) ? b : static_cast<T>(a - 1);
-      case ReduceOp::And: return static_cast<T>(a & b);
-      case ReduceOp::Or: return static_cast<T>(a | b);
-      case ReduceOp::Xor: return static_cast<T>(a ^ b);
-      case ReduceOp::None: break;
+      case ReduceOp::Add:
+        return static_cast<T>(static_cast<U>(a) + static_cast<U>(b));
+      case ReduceOp::Min:
+        return b < a ? b : a;
+      case ReduceOp::Max:
+        return b > a ? b : a;
+      case ReduceOp::Inc:
+        return static_cast<U>(a) >= static_cast<U>(b) ? T{0} : static_cast<T>(a + 1);
+      case ReduceOp::Dec:
+        return a == 0 || static_cast<U>(a) > static_cast<U>(b) ? b : static_cast<T>(a - 1);
+      case ReduceOp::And:
+        return static_cast<T>(a & b);
+      case ReduceOp::Or:
+        return static_cast<T>(a | b);
+      case ReduceOp::Xor:
+        return static_cast<T>(a ^ b);
+      case ReduceOp::None:
+        break;
     }
     return a;
   }
 }
 
 float flushed(float v) { return std::fpclassify(v) == FP_SUBNORMAL ? std::copysign(0.0f, v) : v; }
-/// The f32 add flushes subnormal inputs and results to signed zero; the f64 add and the .noftz adds of f16 and bf16 do not.
-float combine_f32(ReduceOp op, float a, float b) { return op == ReduceOp::Add ? flushed(flushed(a) + flushed(b)) : combine(op, a, b); }
+/// The f32 add flushes subnormal inputs and results to signed zero; the f64 add and the .noftz adds of f16 and bf16 do
+/// not.
+float combine_f32(ReduceOp op, float a, float b) {
+  return op == ReduceOp::Add ? flushed(flushed(a) + flushed(b)) : combine(op, a, b);
+}
 
 template <class T, T (*Combine)(ReduceOp, T, T) = combine<T>>
 void each(ReduceOp op, std::byte* d, const std::byte* s, uint32_t bytes) {
@@ -66,9 +81,18 @@ void each_half(ReduceOp op, std::byte* d, const std::byte* s, uint32_t bytes) {
 }  // namespace
 
 ReduceOp reduce_op_from(const ptx::Resolved& r) {
-  struct Name { const char* text; ReduceOp op; };
-  static constexpr std::array<Name, 8> kNames = {{{"add", ReduceOp::Add}, {"min", ReduceOp::Min}, {"max", ReduceOp::Max}, {"inc", ReduceOp::Inc},
-                                                  {"dec", ReduceOp::Dec}, {"and", ReduceOp::And}, {"or", ReduceOp::Or}, {"xor", ReduceOp::Xor}}};
+  struct Name {
+    const char* text;
+    ReduceOp op;
+  };
+  static constexpr std::array<Name, 8> kNames = {{{"add", ReduceOp::Add},
+                                                  {"min", ReduceOp::Min},
+                                                  {"max", ReduceOp::Max},
+                                                  {"inc", ReduceOp::Inc},
+                                                  {"dec", ReduceOp::Dec},
+                                                  {"and", ReduceOp::And},
+                                                  {"or", ReduceOp::Or},
+                                                  {"xor", ReduceOp::Xor}}};
   for (const Name& n : kNames) {
     if (r.has(n.text)) return n.op;
   }
@@ -77,15 +101,31 @@ ReduceOp reduce_op_from(const ptx::Resolved& r) {
 
 void reduce_bytes(ReduceOp op, Type type, std::byte* d, const std::byte* s, uint32_t bytes) {
   switch (type) {
-    case Type::F16: each_half<machine::half_to_float, machine::float_to_half>(op, d, s, bytes); break;
-    case Type::BF16: each_half<machine::bf16_to_float, machine::float_to_bf16>(op, d, s, bytes); break;
-    case Type::F32: each<float, combine_f32>(op, d, s, bytes); break;
-    case Type::F64: each<double>(op, d, s, bytes); break;
-    case Type::S32: each<int32_t>(op, d, s, bytes); break;
-    case Type::S64: each<int64_t>(op, d, s, bytes); break;
+    case Type::F16:
+      each_half<machine::half_to_float, machine::float_to_half>(op, d, s, bytes);
+      break;
+    case Type::BF16:
+      each_half<machine::bf16_to_float, machine::float_to_bf16>(op, d, s, bytes);
+      break;
+    case Type::F32:
+      each<float, combine_f32>(op, d, s, bytes);
+      break;
+    case Type::F64:
+      each<double>(op, d, s, bytes);
+      break;
+    case Type::S32:
+      each<int32_t>(op, d, s, bytes);
+      break;
+    case Type::S64:
+      each<int64_t>(op, d, s, bytes);
+      break;
     case Type::U64:
-    case Type::B64: each<uint64_t>(op, d, s, bytes); break;
-    default: each<uint32_t>(op, d, s, bytes); break;
+    case Type::B64:
+      each<uint64_t>(op, d, s, bytes);
+      break;
+    default:
+      each<uint32_t>(op, d, s, bytes);
+      break;
   }
 }
 

@@ -22,26 +22,33 @@ namespace handoff::async::testing {
 /// What to run.
 struct Kernel {
   std::string shared;  ///< declarations of shared memory
-  std::string body;
+  std::string body;    ///< see the top of the file
+  /// Block in threads, grid in CTAs.
+  ///@{
   machine::Dim block{32, 1, 1}, grid{1, 1, 1};
+  ///@}
   uint32_t dynamic_smem = 0;                                 ///< bytes
   std::vector<uint32_t> in{0};                               ///< contents of `in`
   std::vector<uint32_t> out = std::vector<uint32_t>(64, 0);  ///< first contents of `out`
-  machine::Schedule schedule;
-  machine::Observer* observer = nullptr;
-  uint32_t sms = 148;
-  uint64_t progress_budget = 10'000'000;  ///< warp-instructions
+  machine::Schedule schedule;                                ///< order of warps and completions
+  machine::Observer* observer = nullptr;                     ///< nullptr: nobody watches
+  uint32_t sms = 148;                                        ///< of the device model
+  uint64_t progress_budget = 10'000'000;                     ///< warp-instructions
 };
 
 /// What happened.
 struct Outcome {
-  machine::LaunchStatus status = machine::LaunchStatus::Ok;
-  std::vector<Diagnostic> diagnostics;
-  std::vector<std::string> state;
-  std::vector<uint32_t> out;
-  std::string output;
-  std::string body;
+  machine::LaunchStatus status = machine::LaunchStatus::Ok;  ///< how it ended
+  std::vector<Diagnostic> diagnostics;                       ///< in order of the run
+  std::vector<std::string> state;                            ///< deadlock report
+  std::vector<uint32_t> out;                                 ///< contents of `out` afterwards
+  std::string output;                                        ///< of vprintf
+  std::string body;                                          ///< Kernel::body
+  /// Virtual time at the end, and warp-instructions executed.
+  ///@{
   uint64_t cycles = 0, instructions = 0;
+  ///@}
+  /// It ended well and without a word.
   bool ok() const { return status == machine::LaunchStatus::Ok && diagnostics.empty(); }
 };
 
@@ -181,23 +188,26 @@ inline std::vector<machine::Schedule> schedules(uint64_t seeds = 3) {
 
 /// Keeps what the async layer tells its observer.
 struct Recorder : machine::Observer {
-  std::vector<machine::MbarrierEvent> barriers;
+  std::vector<machine::MbarrierEvent> barriers;  ///< in order
+  /// A stage of an operation's life.
   struct Milestone {
-    machine::AsyncOpInfo info;
-    machine::AsyncOpInfo::Milestone milestone;
+    machine::AsyncOpInfo info;                  ///< the operation
+    machine::AsyncOpInfo::Milestone milestone;  ///< the stage
   };
-  std::vector<Milestone> copies;
+  std::vector<Milestone> copies;  ///< in order
+  /// A commit of a group or a wait for groups.
   struct GroupWait {
-    machine::GroupEvent::Kind kind;
-    uint32_t allowed;
-    size_t copies_before;  ///< milestones seen before it
+    machine::GroupEvent::Kind kind;  ///< which of them
+    uint32_t allowed;                ///< groups that may stay pending
+    size_t copies_before;            ///< milestones seen before it
   };
-  std::vector<GroupWait> groups;
+  std::vector<GroupWait> groups;  ///< in order
   void mbarrier(const machine::MbarrierEvent& e) override { barriers.push_back(e); }
   void async_op(const machine::AsyncOpInfo& i, machine::AsyncOpInfo::Milestone m) override { copies.push_back({i, m}); }
   void group(const machine::GroupEvent& g) override { groups.push_back({g.kind, g.allowed, copies.size()}); }
   bool wants_accesses() const override { return false; }
 
+  /// How many events of this kind there were.
   size_t count(machine::MbarrierEvent::Kind kind) const {
     size_t n = 0;
     for (const auto& e : barriers) n += e.kind == kind ? 1 : 0;

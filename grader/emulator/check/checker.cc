@@ -28,6 +28,9 @@
 #include "grader/emulator/check/checker.h"
 
 #include <algorithm>
+#include <set>
+#include <string_view>
+#include <tuple>
 
 #include <fmt/format.h>
 
@@ -53,6 +56,8 @@ using machine::Sem;
 using machine::Warp;
 
 namespace {
+
+constexpr const char* kBytesHint = "The bytes announced by expect_tx are the sum of the bytes of the copies that signal the barrier in that phase.";
 
 bool releases(Sem s) { return s == Sem::Release || s == Sem::AcqRel || s == Sem::Sc; }
 bool acquires(Sem s) { return s == Sem::Acquire || s == Sem::AcqRel || s == Sem::Sc; }
@@ -189,6 +194,7 @@ struct Checker::State {
   uint64_t next_barrier = 1;
   std::unordered_map<uint64_t, std::vector<ArrivalRecord>> arrivals;  ///< of barriers, by key, outliving their CTA
   std::vector<Finding> findings;
+  std::set<std::tuple<std::string_view, const Inst*, const Inst*>> known_findings;
   uint32_t warps_per_cta = 0;
 
   // --- lookups ---
@@ -284,18 +290,15 @@ struct Checker::State {
   }
 
   // --- findings ---
-  void find(std::string id, Severity severity, std::string message, std::string hint, const Inst* later, std::vector<std::pair<const Inst*, std::string>> related, PartyOf later_party = {},
-            PartyOf earlier_party = {}) {
+  /// Records a finding once for each (id, later instruction, earlier instruction); `fill` writes message, hint and related places.
+  template <class F>
+  void find(const char* id, Severity severity, const Inst* later, const Inst* earlier, F&& fill, PartyOf later_party = {}, PartyOf earlier_party = {}) {
+    if (!known_findings.insert({id, later, earlier}).second) return;
     Finding f;
-    f.diagnostic.id = std::move(id);
+    f.diagnostic.id = id;
     f.diagnostic.severity = severity;
     f.diagnostic.place = place(later);
-    for (const Finding& old : findings) {
-      if (old.diagnostic.id == f.diagnostic.id && old.diagnostic.place.line == f.diagnostic.place.line && old.diagnostic.place.file == f.diagnostic.place.file) return;
-    }
-    f.diagnostic.message = std::move(message);
-    f.diagnostic.hint = std::move(hint);
-    for (auto& [inst, role] : related) f.diagnostic.related.push_back({place(inst), std::move(role)});
+    fill(f.diagnostic);
     f.later = later_party;
     f.earlier = earlier_party;
     f.later_waits = waits_of(later_party);
@@ -321,30 +324,41 @@ struct Checker::State {
   }
 
   // --- accesses ---
+  /// Lanes of one group making one access.
   struct Accessor {
-    PartyOf party;
+    uint32_t key, n;
     const Inst* inst;
     const Knowledge* k;
-    Scope strong = Scope::None;
-    int lane = 0;
-    uint32_t cta = 0;
+    Scope strong;
+    uint32_t cta;
+    Region region;
+    uint32_t bytes;  ///< a lane
+    const char* verb;
+    PartyOf party(LaneMask lanes) const { return {Party::Thread, key, n, lanes}; }
   };
-  bool same_thread(const Accessor& a, uint32_t key, int lane) const { return a.party.party == Party::Thread && a.party.key == key && a.lane == lane; }
   /// Two strong accesses whose scopes cover each other's threads do not race.
   bool morally_strong(const Accessor& a, Scope other, uint32_t other_key) const {
     if (a.strong == Scope::None || other == Scope::None) return false;
     const bool narrow = a.strong == Scope::Cta || a.strong == Scope::Cluster || other == Scope::Cta || other == Scope::Cluster;
     return !narrow || other_key / warps_per_cta == a.cta;
   }
+  static bool knows_all(const ClockPtr& c, uint32_t key, uint32_t n) { return c && c->all_lanes(key, n); }
+  /// Drops `words` from a record list.
+  template <class R>
+  static void drop(std::vector<R>& list, uint32_t words) {
+    for (R& r : list) r.words &= ~words;
+    std::erase_if(list, [](const R& r) { return r.words == 0; });
+  }
 
   const char* region_fence(Region r) const { return r == Region::Global ? "fence.proxy.async.global" : "fence.proxy.async.shared::cta"; }
 
-  void thread_reads(Cell& cell, const Accessor& a, Region region, uint64_t address, uint32_t bytes);
-  void thread_writes(Cell& cell, const Accessor& a, Region region, uint64_t address, uint32_t bytes, bool atomic);
-  void async_reads(Cell& cell, const Operation& o, const Knowledge& k, uint32_t index, Region region, uint64_t address);
-  void async_writes(Cell& cell, const Operation& o, const Knowledge& k, uint32_t index, Region region, uint64_t address, bool reduction);
-  void report_thread_race(const Accessor& a, const char* verb, uint32_t key, LaneMask mask, uint32_t n, const Inst* other, const char* other_verb, Region region, uint64_t address, uint32_t bytes);
-  void fence_missing(const Operation& o, const Knowledge& k, const WriteRecord& w, uint32_t index, Region region, uint64_t address, const char* verb);
+  void thread_reads(Plane& plane, const RowPiece& piece, const Accessor& a);
+  void thread_writes(Plane& plane, const RowPiece& piece, const Accessor& a);
+  void async_reads(Plane& plane, const RowPiece& piece, const Operation& o, const Knowledge& k, uint32_t index, Region region);
+  void async_writes(Plane& plane, const RowPiece& piece, const Operation& o, const Knowledge& k, uint32_t index, Region region, bool reduction);
+  void race_with_write(const WriteRecord& w, const RowPiece& piece, const Accessor& a);
+  void report_thread_race(const Accessor& a, LaneMask lanes, uint32_t key, LaneMask other_lanes, uint32_t n, const Inst* other, const char* other_verb, uint64_t address);
+  bool fence_missing(const Operation& o, const Knowledge& k, const WriteRecord& w, uint32_t words, uint64_t row, uint32_t index, Region region, const char* verb);
   std::string barrier_hint(const Operation& o) const;
 
   void explain_deadlock();
@@ -359,183 +373,286 @@ std::string Checker::State::barrier_hint(const Operation& o) const {
   return fmt::format("A wait on `{}` for the phase that counts these bytes would order them.", async::barrier_name(*o.info.mbarrier_owner, o.info.mbarrier));
 }
 
-void Checker::State::report_thread_race(const Accessor& a, const char* verb, uint32_t key, LaneMask mask, uint32_t n, const Inst* other, const char* other_verb, Region region, uint64_t address,
-                                        uint32_t bytes) {
-  const bool scope = [&] {
-    bool all = true;
-    for_lanes(mask, [&](int l) { all = all && knows(a.k->any, key, l, n); });
-    return all;
-  }();
+void Checker::State::report_thread_race(const Accessor& a, LaneMask lanes, uint32_t key, LaneMask other_lanes, uint32_t n, const Inst* other, const char* other_verb, uint64_t address) {
+  bool order_exists = true;
+  for_lanes(other_lanes, [&](int l) { order_exists = order_exists && knows(a.k->any, key, l, n); });
   const bool cross = key / warps_per_cta != a.cta;
-  find(scope && cross ? "scope-too-narrow" : "data-race", Severity::Error,
-       fmt::format("{} {} {} ({}), which {} {} ({}): {}", who(a.party.key, LaneMask{1} << a.lane), verb, bytes_name(region, address, bytes), at(place(a.inst)), who(key, mask), other_verb,
-                   at(place(other)), scope ? (cross ? "they are ordered only at a scope that does not include the other block" : "the signal between them is relaxed and orders nothing") : "nothing orders them"),
-       scope ? "Release and acquire semantics with a scope that covers both threads are needed." : "An arrive after the one and a wait before the other, or a barrier between them, would order them.", a.inst,
-       {{other, std::string("the other access: ") + other_verb}}, a.party, {Party::Thread, key, n, mask});
+  find(order_exists && cross ? "scope-too-narrow" : "data-race", Severity::Error, a.inst, other, [&](Diagnostic& d) {
+    d.message = fmt::format("{} {} {} ({}); {} {} it at {}, and {}", who(a.key, lanes), a.verb, bytes_name(a.region, address, a.bytes), at(place(a.inst)), who(key, other_lanes), other_verb, at(place(other)),
+                            !order_exists ? "nothing orders the two" : cross ? "they are ordered only at a scope that leaves out the other block" : "the signal between them is relaxed, which orders nothing");
+    d.hint = order_exists ? "Release and acquire semantics with a scope that covers both threads are needed." : "An arrive after the one and a wait before the other, or a barrier between them, would order them.";
+    d.related = {{place(other), fmt::format("{} {} it here", who(key, other_lanes), other_verb)}};
+  }, a.party(lanes), {Party::Thread, key, n, other_lanes});
 }
 
-void Checker::State::thread_reads(Cell& cell, const Accessor& a, Region region, uint64_t address, uint32_t bytes) {
-  const WriteRecord& w = cell.write;
-  if (w.party == Party::Thread) {
-    if (!same_thread(a, w.key, w.lane) && !knows(a.k->order, w.key, w.lane, w.n) && !morally_strong(a, w.strong, w.key)) {
-      report_thread_race(a, "reads", w.key, LaneMask{1} << w.lane, w.n, w.inst, "writes it", region, address, bytes);
-    }
-  } else if (w.party == Party::Async) {
-    const Operation& o = operations[w.n];
-    if (!complete(o, a.k->order, false)) {
-      const bool relaxed = complete(o, a.k->any, false);
-      find("async-read-before-complete", Severity::Error,
-           fmt::format("{} reads {} ({}) while the copy issued at {} may still be writing it: {}", who(a.party.key, LaneMask{1} << a.lane), bytes_name(region, address, bytes), at(place(a.inst)),
-                       at(place(o.info.inst)), relaxed ? "the wait between them is relaxed and orders nothing" : "nothing orders them"),
-           barrier_hint(o), a.inst, {{o.info.inst, "this copy may still be writing those bytes"}}, a.party, {Party::Async, o.key, w.n, 0});
-    }
+/// A thread's access of words whose last write is `w`, by another thread.
+void Checker::State::race_with_write(const WriteRecord& w, const RowPiece& piece, const Accessor& a) {
+  const uint32_t common = w.words & piece.words;
+  if (common == 0 || knows_all(a.k->order, w.key, w.n) || morally_strong(a, w.strong, w.key)) return;
+  for (uint32_t rest = common; rest != 0; rest &= rest - 1) {
+    const auto word = static_cast<uint32_t>(__builtin_ctz(rest));
+    const int writer = w.lane[word];
+    if (knows(a.k->order, w.key, writer, w.n)) continue;
+    LaneMask lanes = piece.lanes[word];
+    if (w.key == a.key) lanes &= ~(LaneMask{1} << writer);
+    if (lanes == 0) continue;
+    report_thread_race(a, lanes, w.key, LaneMask{1} << writer, w.n, w.inst, "writes", piece.row + 4 * word);
+    return;
   }
-  const LaneMask bit = LaneMask{1} << a.lane;
-  for (ReadRecord& r : cell.reads) {
-    if (r.party == Party::Thread && r.key == a.party.key) {
-      if (r.n == a.party.n && r.inst == a.inst) {
-        r.mask |= bit;
-        return;
+}
+
+void Checker::State::thread_reads(Plane& plane, const RowPiece& piece, const Accessor& a) {
+  for (const WriteRecord& w : plane.writes) {
+    const uint32_t common = w.words & piece.words;
+    if (common == 0) continue;
+    if (w.party == Party::Thread) {
+      race_with_write(w, piece, a);
+      continue;
+    }
+    const Operation& o = operations[w.n];
+    if (complete(o, a.k->order, false)) continue;
+    const auto word = static_cast<uint32_t>(__builtin_ctz(common));
+    find("async-read-before-complete", Severity::Error, a.inst, o.info.inst, [&](Diagnostic& d) {
+      d.message = fmt::format("{} reads {} ({}) while the copy issued at {} may still be writing it: {}", who(a.key, piece.lanes[word]), bytes_name(a.region, piece.row + 4 * word, a.bytes), at(place(a.inst)),
+                              at(place(o.info.inst)), complete(o, a.k->any, false) ? "the wait between them is relaxed, which orders nothing" : "nothing orders them");
+      d.hint = barrier_hint(o);
+      d.related = {{place(o.info.inst), "this copy may still be writing those bytes"}};
+    }, a.party(piece.lanes[word]), {Party::Async, o.key, w.n, 0});
+  }
+  // Reads that come before this one for certain need not be remembered: whoever is ordered after this read is ordered after them.
+  ReadRecord* same = nullptr;
+  for (ReadRecord& r : plane.reads) {
+    if ((r.words & piece.words) == 0 && !(r.inst == a.inst && r.key == a.key && r.n == a.n)) continue;
+    if (r.party == Party::Thread && r.key == a.key && r.n == a.n && r.inst == a.inst) {
+      same = &r;
+    } else if (r.party == Party::Thread && r.strong == a.strong) {
+      if (knows_all(a.k->order, r.key, r.n)) {
+        r.words &= ~piece.words;
+      } else if (r.key == a.key) {
+        for (uint32_t rest = r.words & piece.words; rest != 0; rest &= rest - 1) {
+          const auto word = static_cast<uint32_t>(__builtin_ctz(rest));
+          if ((r.lanes[word] &= ~piece.lanes[word]) == 0) r.words &= ~(1u << word);  // each lane's newer read stands for its older one
+        }
       }
-      r.mask &= ~bit;  // the same lane's newer read stands for the older one
     }
   }
-  std::erase_if(cell.reads, [](const ReadRecord& r) { return r.party == Party::Thread && r.mask == 0; });
-  cell.reads.push_back({a.inst, a.party.key, a.party.n, bit, Party::Thread, a.strong});
+  if (same != nullptr) {
+    same->words |= piece.words;
+    for (uint32_t rest = piece.words; rest != 0; rest &= rest - 1) {
+      const auto word = static_cast<size_t>(__builtin_ctz(rest));
+      same->lanes[word] |= piece.lanes[word];
+    }
+  }
+  std::erase_if(plane.reads, [](const ReadRecord& r) { return r.words == 0; });
+  if (same == nullptr) plane.reads.push_back({a.inst, a.key, a.n, piece.words, Party::Thread, a.strong, piece.lanes});
 }
 
-void Checker::State::thread_writes(Cell& cell, const Accessor& a, Region region, uint64_t address, uint32_t bytes, bool atomic) {
-  const WriteRecord& w = cell.write;
-  if (w.party == Party::Thread) {
-    if (!same_thread(a, w.key, w.lane) && !knows(a.k->order, w.key, w.lane, w.n) && !morally_strong(a, w.strong, w.key)) {
-      report_thread_race(a, atomic ? "updates" : "writes", w.key, LaneMask{1} << w.lane, w.n, w.inst, "writes it", region, address, bytes);
+void Checker::State::thread_writes(Plane& plane, const RowPiece& piece, const Accessor& a) {
+  for (const WriteRecord& w : plane.writes) {
+    const uint32_t common = w.words & piece.words;
+    if (common == 0) continue;
+    if (w.party == Party::Thread) {
+      race_with_write(w, piece, a);
+      continue;
     }
-  } else if (w.party == Party::Async) {
     const Operation& o = operations[w.n];
-    if (!complete(o, a.k->order, false)) {
-      find("data-race", Severity::Error,
-           fmt::format("{} writes {} ({}) while the copy issued at {} may still be writing it: nothing orders them", who(a.party.key, LaneMask{1} << a.lane), bytes_name(region, address, bytes),
-                       at(place(a.inst)), at(place(o.info.inst))),
-           barrier_hint(o), a.inst, {{o.info.inst, "this copy may still be writing those bytes"}}, a.party, {Party::Async, o.key, w.n, 0});
-    }
+    if (complete(o, a.k->order, false)) continue;
+    const auto word = static_cast<uint32_t>(__builtin_ctz(common));
+    find("data-race", Severity::Error, a.inst, o.info.inst, [&](Diagnostic& d) {
+      d.message = fmt::format("{} {} {} ({}) while the copy issued at {} may still be writing it: nothing orders them", who(a.key, piece.lanes[word]), a.verb,
+                              bytes_name(a.region, piece.row + 4 * word, a.bytes), at(place(a.inst)), at(place(o.info.inst)));
+      d.hint = barrier_hint(o);
+      d.related = {{place(o.info.inst), "this copy may still be writing those bytes"}};
+    }, a.party(piece.lanes[word]), {Party::Async, o.key, w.n, 0});
   }
-  for (const ReadRecord& r : cell.reads) {
+  for (const ReadRecord& r : plane.reads) {
+    const uint32_t common = r.words & piece.words;
+    if (common == 0) continue;
     if (r.party == Party::Async) {
       const Operation& o = operations[r.n];
       if (complete(o, a.k->order, true)) continue;
-      const bool was_read = complete(o, a.k->any, true);
-      find("source-overwritten", Severity::Error,
-           fmt::format("{} writes {} ({}) while the copy issued at {} may still be reading it{}", who(a.party.key, LaneMask{1} << a.lane), bytes_name(region, address, bytes), at(place(a.inst)),
-                       at(place(o.info.inst)), was_read ? ": the signal between them is relaxed" : ""),
-           o.info.mbarrier_owner == nullptr ? "cp.async.bulk.wait_group.read by the thread that issued it, then a barrier, would order them." : barrier_hint(o), a.inst,
-           {{o.info.inst, "this copy may still be reading those bytes"}}, a.party, {Party::Async, o.key, r.n, 0});
+      const auto word = static_cast<uint32_t>(__builtin_ctz(common));
+      find("source-overwritten", Severity::Error, a.inst, o.info.inst, [&](Diagnostic& d) {
+        d.message = fmt::format("{} {} {} ({}) while the copy issued at {} may still be reading it{}", who(a.key, piece.lanes[word]), a.verb, bytes_name(a.region, piece.row + 4 * word, a.bytes),
+                                at(place(a.inst)), at(place(o.info.inst)), complete(o, a.k->any, true) ? ": the signal between them is relaxed, which orders nothing" : "");
+        d.hint = o.info.mbarrier_owner == nullptr ? "cp.async.bulk.wait_group.read by the thread that issued it, then a barrier, would order them." : barrier_hint(o);
+        d.related = {{place(o.info.inst), "this copy may still be reading those bytes"}};
+      }, a.party(piece.lanes[word]), {Party::Async, o.key, r.n, 0});
       continue;
     }
-    LaneMask unordered = 0;
-    for_lanes(r.mask, [&](int l) {
-      if (!same_thread(a, r.key, l) && !knows(a.k->order, r.key, l, r.n)) unordered |= LaneMask{1} << l;
-    });
-    if (unordered != 0 && !morally_strong(a, r.strong, r.key)) {
-      report_thread_race(a, atomic ? "updates" : "writes", r.key, unordered, r.n, r.inst, "reads it", region, address, bytes);
+    if (knows_all(a.k->order, r.key, r.n) || morally_strong(a, r.strong, r.key)) continue;
+    for (uint32_t rest = common; rest != 0; rest &= rest - 1) {
+      const auto word = static_cast<uint32_t>(__builtin_ctz(rest));
+      LaneMask unordered = 0;
+      for_lanes(r.lanes[word], [&](int l) {
+        if (!knows(a.k->order, r.key, l, r.n)) unordered |= LaneMask{1} << l;
+      });
+      const LaneMask writers = piece.lanes[word];
+      // A lane's own earlier read is ordered before its write; with several writers of one word some other lane did not read it.
+      if (r.key == a.key && __builtin_popcount(writers) == 1) unordered &= ~writers;
+      if (unordered == 0) continue;
+      report_thread_race(a, writers, r.key, unordered, r.n, r.inst, "reads", piece.row + 4 * word);
+      break;
     }
   }
-  cell.reads.clear();
-  cell.write = {a.inst, a.party.key, a.party.n, static_cast<uint8_t>(a.lane), Party::Thread, a.strong};
+  drop(plane.reads, piece.words);
+  drop(plane.writes, piece.words);
+  WriteRecord record{a.inst, a.key, a.n, piece.words, Party::Thread, a.strong, {}};
+  for (uint32_t rest = piece.words; rest != 0; rest &= rest - 1) {
+    const auto word = static_cast<size_t>(__builtin_ctz(rest));
+    const LaneMask writers = piece.lanes[word];
+    record.lane[word] = static_cast<uint8_t>(31 - __builtin_clz(writers));
+    if ((writers & (writers - 1)) != 0 && a.strong == Scope::None) {
+      report_thread_race(a, writers & ~(LaneMask{1} << record.lane[word]), a.key, LaneMask{1} << record.lane[word], a.n, a.inst, "writes", piece.row + 4 * word);
+    }
+  }
+  plane.writes.push_back(record);
 }
 
 // --- the rules: asynchronous operations -------------------------------------------------------------------------------
 
-void Checker::State::fence_missing(const Operation& o, const Knowledge& k, const WriteRecord& w, uint32_t index, Region region, uint64_t address, const char* verb) {
+/// Are the generic writes `w` of these words fenced by their writers? If not, reports it and returns true.
+bool Checker::State::fence_missing(const Operation& o, const Knowledge& k, const WriteRecord& w, uint32_t words, uint64_t row, uint32_t index, Region region, const char* verb) {
   const bool global = region == Region::Global;
-  if (knows(global ? k.fenced_global : k.fenced_shared, w.key, w.lane, w.n)) return;
-  const bool misplaced = knows(global ? k.path_global : k.path_shared, w.key, w.lane, w.n);
-  const std::string what = fmt::format("the copy at {} {} {}, written by {} ({}) through the generic proxy", at(place(o.info.inst)), verb, bytes_name(region, address, 4),
-                                       who(w.key, LaneMask{1} << w.lane), at(place(w.inst)));
-  if (misplaced) {
-    find("proxy-fence-misplaced", Severity::Warning, what + "; the proxy fence between them is executed by another thread than the one that wrote",
-         fmt::format("Each writing thread executes {} after its writes, before the barrier.", region_fence(region)), o.info.inst, {{w.inst, "written here, without a fence of this thread"}});
-  } else {
-    find("missing-proxy-fence", Severity::Error, what + "; no proxy fence of the writer comes between",
-         fmt::format("{} by each writing thread, after its writes and before the barrier that leads to the copy.", region_fence(region)), o.info.inst,
-         {{w.inst, "written here; the fence belongs after this line"}}, {Party::Async, o.key, index, 0}, {Party::Thread, w.key, w.n, LaneMask{1} << w.lane});
+  const ClockPtr& fenced = global ? k.fenced_global : k.fenced_shared;
+  if (knows_all(fenced, w.key, w.n)) return false;
+  for (uint32_t rest = words; rest != 0; rest &= rest - 1) {
+    const auto word = static_cast<uint32_t>(__builtin_ctz(rest));
+    const int lane = w.lane[word];
+    if (knows(fenced, w.key, lane, w.n)) continue;
+    const bool misplaced = knows(global ? k.path_global : k.path_shared, w.key, lane, w.n);
+    const std::string fence = global ? "fence.proxy.async.global" : "fence.proxy.async.shared::cta";
+    find(misplaced ? "proxy-fence-misplaced" : "missing-proxy-fence", misplaced ? Severity::Warning : Severity::Error, o.info.inst, w.inst, [&](Diagnostic& d) {
+      d.message = fmt::format("the copy at {} {} {}, which {} wrote through the generic proxy at {}; {}", at(place(o.info.inst)), verb, bytes_name(region, row + 4 * word, 4), who(w.key, LaneMask{1} << lane),
+                              at(place(w.inst)), misplaced ? "the proxy fence between them is executed by another thread than the one that wrote" : "no proxy fence of the writer comes between");
+      d.hint = fmt::format("{} by each writing thread, after its writes and before the barrier that leads to the copy.", fence);
+      d.related = {{place(w.inst), "written here; the fence belongs after this line"}};
+    }, {Party::Async, o.key, index, 0}, {Party::Thread, w.key, w.n, LaneMask{1} << lane});
+    return true;
   }
+  return false;
 }
 
-void Checker::State::async_reads(Cell& cell, const Operation& o, const Knowledge& k, uint32_t index, Region region, uint64_t address) {
-  const WriteRecord& w = cell.write;
+void Checker::State::async_reads(Plane& plane, const RowPiece& piece, const Operation& o, const Knowledge& k, uint32_t index, Region region) {
   const bool generic = o.info.kind == AsyncOpInfo::Kind::CpAsync;
-  if (w.party == Party::Thread) {
-    const bool own = w.key == o.key && w.lane == o.info.lane;
-    if (!own && !knows(k.order, w.key, w.lane, w.n)) {
-      find("data-race", Severity::Error,
-           fmt::format("the copy at {} reads {}, which {} writes ({}): nothing orders them", at(place(o.info.inst)), bytes_name(region, address, 4), who(w.key, LaneMask{1} << w.lane), at(place(w.inst))),
-           "A barrier between the write and the issue of the copy would order them.", o.info.inst, {{w.inst, "written here"}}, {Party::Async, o.key, index, 0},
-           {Party::Thread, w.key, w.n, LaneMask{1} << w.lane});
-    } else if (!generic) {
-      fence_missing(o, k, w, index, region, address, "reads");
+  const PartyOf me{Party::Async, o.key, index, 0};
+  for (const WriteRecord& w : plane.writes) {
+    const uint32_t common = w.words & piece.words;
+    if (common == 0) continue;
+    if (w.party == Party::Thread) {
+      uint32_t unordered = 0;
+      if (!knows_all(k.order, w.key, w.n)) {
+        for (uint32_t rest = common; rest != 0; rest &= rest - 1) {
+          const auto word = static_cast<uint32_t>(__builtin_ctz(rest));
+          if (!knows(k.order, w.key, w.lane[word], w.n)) unordered |= 1u << word;
+        }
+      }
+      if (unordered != 0) {
+        const auto word = static_cast<uint32_t>(__builtin_ctz(unordered));
+        find("data-race", Severity::Error, o.info.inst, w.inst, [&](Diagnostic& d) {
+          d.message = fmt::format("the copy at {} reads {}, which {} writes at {}: nothing orders them", at(place(o.info.inst)), bytes_name(region, piece.row + 4 * word, 4),
+                                  who(w.key, LaneMask{1} << w.lane[word]), at(place(w.inst)));
+          d.hint = "A barrier between the write and the issue of the copy would order them.";
+          d.related = {{place(w.inst), "written here"}};
+        }, me, {Party::Thread, w.key, w.n, LaneMask{1} << w.lane[word]});
+      }
+      if (!generic && (common & ~unordered) != 0) fence_missing(o, k, w, common & ~unordered, piece.row, index, region, "reads");
+    } else if (w.n != index && !complete(operations[w.n], k.order, false)) {
+      const Operation& p = operations[w.n];
+      find("async-read-before-complete", Severity::Error, o.info.inst, p.info.inst, [&](Diagnostic& d) {
+        d.message = fmt::format("the copy at {} reads {} while the copy issued at {} may still be writing it", at(place(o.info.inst)),
+                                bytes_name(region, piece.row + 4 * static_cast<uint64_t>(__builtin_ctz(common)), 4), at(place(p.info.inst)));
+        d.hint = barrier_hint(p);
+        d.related = {{place(p.info.inst), "this copy may still be writing those bytes"}};
+      }, me, {Party::Async, p.key, w.n, 0});
     }
-  } else if (w.party == Party::Async && w.n != index && !complete(operations[w.n], k.order, false)) {
-    const Operation& p = operations[w.n];
-    find("async-read-before-complete", Severity::Error,
-         fmt::format("the copy at {} reads {} while the copy issued at {} may still be writing it", at(place(o.info.inst)), bytes_name(region, address, 4), at(place(p.info.inst))), barrier_hint(p),
-         o.info.inst, {{p.info.inst, "this copy may still be writing those bytes"}}, {Party::Async, o.key, index, 0}, {Party::Async, p.key, w.n, 0});
   }
-  cell.reads.push_back({o.info.inst, o.key, index, 0, Party::Async, Scope::None});
+  for (ReadRecord& r : plane.reads) {
+    if (r.party == Party::Async && complete(operations[r.n], k.order, true)) r.words &= ~piece.words;  // over before this one begins
+  }
+  std::erase_if(plane.reads, [](const ReadRecord& r) { return r.words == 0; });
+  plane.reads.push_back({o.info.inst, o.key, index, piece.words, Party::Async, Scope::None, {}});
 }
 
-void Checker::State::async_writes(Cell& cell, const Operation& o, const Knowledge& k, uint32_t index, Region region, uint64_t address, bool reduction) {
-  const WriteRecord& w = cell.write;
+void Checker::State::async_writes(Plane& plane, const RowPiece& piece, const Operation& o, const Knowledge& k, uint32_t index, Region region, bool reduction) {
   const bool generic = o.info.kind == AsyncOpInfo::Kind::CpAsync;
-  if (w.party == Party::Thread) {
-    const bool own = w.key == o.key && w.lane == o.info.lane;
-    if (!own && !knows(k.order, w.key, w.lane, w.n)) {
-      find("data-race", Severity::Error,
-           fmt::format("the copy at {} writes {}, which {} writes too ({}): nothing orders them", at(place(o.info.inst)), bytes_name(region, address, 4), who(w.key, LaneMask{1} << w.lane),
-                       at(place(w.inst))),
-           "A barrier between the write and the issue of the copy would order them.", o.info.inst, {{w.inst, "written here"}}, {Party::Async, o.key, index, 0},
-           {Party::Thread, w.key, w.n, LaneMask{1} << w.lane});
-    } else if (!generic) {
-      fence_missing(o, k, w, index, region, address, "overwrites");
+  const PartyOf me{Party::Async, o.key, index, 0};
+  for (const WriteRecord& w : plane.writes) {
+    const uint32_t common = w.words & piece.words;
+    if (common == 0) continue;
+    if (w.party == Party::Thread) {
+      uint32_t unordered = 0;
+      if (!knows_all(k.order, w.key, w.n)) {
+        for (uint32_t rest = common; rest != 0; rest &= rest - 1) {
+          const auto word = static_cast<uint32_t>(__builtin_ctz(rest));
+          if (!knows(k.order, w.key, w.lane[word], w.n)) unordered |= 1u << word;
+        }
+      }
+      if (unordered != 0) {
+        const auto word = static_cast<uint32_t>(__builtin_ctz(unordered));
+        find("data-race", Severity::Error, o.info.inst, w.inst, [&](Diagnostic& d) {
+          d.message = fmt::format("the copy at {} writes {}, which {} writes too at {}: nothing orders them", at(place(o.info.inst)), bytes_name(region, piece.row + 4 * word, 4),
+                                  who(w.key, LaneMask{1} << w.lane[word]), at(place(w.inst)));
+          d.hint = "A barrier between the write and the issue of the copy would order them.";
+          d.related = {{place(w.inst), "written here"}};
+        }, me, {Party::Thread, w.key, w.n, LaneMask{1} << w.lane[word]});
+      }
+      if (!generic && (common & ~unordered) != 0) fence_missing(o, k, w, common & ~unordered, piece.row, index, region, "overwrites");
+      continue;
     }
-  } else if (w.party == Party::Async && w.n != index && !complete(operations[w.n], k.order, false)) {
+    if (w.n == index || complete(operations[w.n], k.order, false)) continue;
     const Operation& p = operations[w.n];
     const bool both_reduce = reduction && p.info.kind == AsyncOpInfo::Kind::BulkReduce;
     const bool same_instruction = p.info.inst == o.info.inst && p.key == o.key && p.n == o.n;
-    if (same_instruction && !both_reduce) {
-      find("many-lanes-issue", Severity::Error, fmt::format("{} issue this copy to the same bytes ({}); one thread issues it", who(o.key, (LaneMask{1} << o.info.lane) | (LaneMask{1} << p.info.lane)),
-                                                            bytes_name(region, address, 4)),
-           "Elect one lane: elect.sync, or threadIdx.x == 0.", o.info.inst, {});
-    } else if (!both_reduce) {
-      find("data-race", Severity::Error,
-           fmt::format("the copy at {} writes {} while the copy issued at {} may still be writing it", at(place(o.info.inst)), bytes_name(region, address, 4), at(place(p.info.inst))), barrier_hint(p),
-           o.info.inst, {{p.info.inst, "this copy may still be writing those bytes"}}, {Party::Async, o.key, index, 0}, {Party::Async, p.key, w.n, 0});
+    const uint64_t address = piece.row + 4 * static_cast<uint64_t>(__builtin_ctz(common));
+    if (both_reduce) continue;
+    if (same_instruction) {
+      find("many-lanes-issue", Severity::Error, o.info.inst, nullptr, [&](Diagnostic& d) {
+        d.message = fmt::format("{} issue this copy to the same bytes, {}; one thread issues it", who(o.key, (LaneMask{1} << o.info.lane) | (LaneMask{1} << p.info.lane)), bytes_name(region, address, 4));
+        d.hint = "Elect one lane: elect.sync, or threadIdx.x == 0.";
+      });
+    } else {
+      find("data-race", Severity::Error, o.info.inst, p.info.inst, [&](Diagnostic& d) {
+        d.message = fmt::format("the copy at {} writes {} while the copy issued at {} may still be writing it", at(place(o.info.inst)), bytes_name(region, address, 4), at(place(p.info.inst)));
+        d.hint = barrier_hint(p);
+        d.related = {{place(p.info.inst), "this copy may still be writing those bytes"}};
+      }, me, {Party::Async, p.key, w.n, 0});
     }
   }
-  for (const ReadRecord& r : cell.reads) {
+  for (const ReadRecord& r : plane.reads) {
+    const uint32_t common = r.words & piece.words;
+    if (common == 0) continue;
+    const uint64_t address = piece.row + 4 * static_cast<uint64_t>(__builtin_ctz(common));
     if (r.party == Party::Async) {
       if (r.n == index || complete(operations[r.n], k.order, true)) continue;
       const Operation& p = operations[r.n];
-      find("source-overwritten", Severity::Error,
-           fmt::format("the copy at {} overwrites {} while the copy issued at {} may still be reading it", at(place(o.info.inst)), bytes_name(region, address, 4), at(place(p.info.inst))),
-           "Wait for the first copy (wait_group.read, or its mbarrier) before the second is issued.", o.info.inst, {{p.info.inst, "this copy may still be reading those bytes"}},
-           {Party::Async, o.key, index, 0}, {Party::Async, p.key, r.n, 0});
+      find("source-overwritten", Severity::Error, o.info.inst, p.info.inst, [&](Diagnostic& d) {
+        d.message = fmt::format("the copy at {} overwrites {} while the copy issued at {} may still be reading it", at(place(o.info.inst)), bytes_name(region, address, 4), at(place(p.info.inst)));
+        d.hint = "Wait for the first copy (wait_group.read, or its mbarrier) before the second is issued.";
+        d.related = {{place(p.info.inst), "this copy may still be reading those bytes"}};
+      }, me, {Party::Async, p.key, r.n, 0});
       continue;
     }
-    LaneMask unordered = 0;
-    for_lanes(r.mask, [&](int l) {
-      const bool own = r.key == o.key && l == o.info.lane;
-      if (!own && !knows(k.order, r.key, l, r.n)) unordered |= LaneMask{1} << l;
-    });
-    if (unordered != 0) {
-      find("refill-before-release", Severity::Error,
-           fmt::format("the copy at {} overwrites {}, which {} may still be reading ({}): nothing orders them", at(place(o.info.inst)), bytes_name(region, address, 4), who(r.key, unordered),
-                       at(place(r.inst))),
-           "The readers arrive on an `empty` barrier after their last read; the producer waits for it before it refills.", o.info.inst, {{r.inst, "read here"}}, {Party::Async, o.key, index, 0},
-           {Party::Thread, r.key, r.n, unordered});
+    if (knows_all(k.order, r.key, r.n)) continue;
+    for (uint32_t rest = common; rest != 0; rest &= rest - 1) {
+      const auto word = static_cast<uint32_t>(__builtin_ctz(rest));
+      LaneMask unordered = 0;
+      for_lanes(r.lanes[word], [&](int l) {
+        if (!knows(k.order, r.key, l, r.n)) unordered |= LaneMask{1} << l;
+      });
+      if (unordered == 0) continue;
+      find("refill-before-release", Severity::Error, o.info.inst, r.inst, [&](Diagnostic& d) {
+        d.message = fmt::format("the copy at {} overwrites {}, which {} may still be reading at {}: nothing orders them", at(place(o.info.inst)), bytes_name(region, piece.row + 4 * word, 4),
+                                who(r.key, unordered), at(place(r.inst)));
+        d.hint = "The readers arrive on an `empty` barrier after their last read; the producer waits for it before it refills.";
+        d.related = {{place(r.inst), "read here"}};
+      }, me, {Party::Thread, r.key, r.n, unordered});
+      break;
     }
   }
-  cell.reads.clear();
-  cell.write = {o.info.inst, o.key, index, 0, Party::Async, Scope::None};
+  drop(plane.reads, piece.words);
+  drop(plane.writes, piece.words);
+  plane.writes.push_back({o.info.inst, o.key, index, piece.words, Party::Async, Scope::None, {}});
 }
 
 // --- events -----------------------------------------------------------------------------------------------------------
@@ -578,6 +695,40 @@ void Checker::cta_end(Cta& cta) {
   std::erase_if(s.shared_locations, [&](const auto& l) { return l.first.first == &cta; });
 }
 
+namespace {
+
+/// Calls f(piece) for each row that the lanes of `mask` touch.
+template <class F>
+void each_piece(const Access& a, LaneMask mask, F&& f) {
+  if (a.bytes % 4 != 0) {  // part of a word: lane by lane
+    for_lanes(mask, [&](int l) {
+      Shadow::pieces(a.address[l], a.bytes, [&](RowPiece piece) {
+        piece.lanes[static_cast<size_t>(__builtin_ctz(piece.words))] = LaneMask{1} << l;
+        f(piece);
+      });
+    });
+    return;
+  }
+  const uint32_t words = a.bytes / 4;  // of a lane; aligned to its size, so it never crosses a row
+  const uint32_t lane_words = (words == 32 ? ~0u : (1u << words) - 1);
+  while (mask != 0) {
+    RowPiece piece;
+    piece.row = a.address[__builtin_ctz(mask)] & ~(Shadow::kRowBytes - 1);
+    LaneMask here = 0;
+    for_lanes(mask, [&](int l) {
+      if ((a.address[l] & ~(Shadow::kRowBytes - 1)) != piece.row) return;
+      here |= LaneMask{1} << l;
+      const auto first = static_cast<uint32_t>(a.address[l] / 4 % 32);
+      piece.words |= lane_words << first;
+      for (uint32_t k = 0; k < words; k++) piece.lanes[first + k] |= LaneMask{1} << l;
+    });
+    mask &= ~here;
+    f(piece);
+  }
+}
+
+}  // namespace
+
 void Checker::access(const Access& a) {
   State& s = *s_;
   if (a.region == Region::Local) return;
@@ -586,16 +737,15 @@ void Checker::access(const Access& a) {
   const bool is_strong = strong(a.sem);
   const Scope scope = !is_strong ? Scope::None : a.sem == Sem::Volatile || a.scope == Scope::None ? Scope::Sys : a.scope;
   const bool reads = a.kind == Access::Kind::Read, atomic = a.kind == Access::Kind::Atomic || a.kind == Access::Kind::Reduction;
-  const auto check_lanes = [&](LaneGroup& g, LaneMask mask) {
-    State::Accessor who{{Party::Thread, w.key, w.n, 0}, a.inst, &g.now, scope, 0, a.warp->cta->linear};
-    for_lanes(mask, [&](int l) {
-      who.lane = l;
-      who.party.mask = LaneMask{1} << l;
-      shadow.visit(a.address[l], a.bytes, [&](Cell& cell, uint64_t address) {
+  const char* verb = reads ? "reads" : atomic ? "updates" : "writes";
+  const auto check_lanes = [&](const LaneGroup& g, LaneMask mask) {
+    const State::Accessor who{w.key, w.n, a.inst, &g.now, scope, a.warp->cta->linear, a.region, a.bytes, verb};
+    each_piece(a, mask, [&](const RowPiece& piece) {
+      shadow.visit(piece, [&](Plane& plane, uint32_t) {
         if (reads) {
-          s.thread_reads(cell, who, a.region, address, a.bytes);
+          s.thread_reads(plane, piece, who);
         } else {
-          s.thread_writes(cell, who, a.region, address, a.bytes, atomic);
+          s.thread_writes(plane, piece, who);
         }
       });
     });
@@ -613,7 +763,6 @@ void Checker::access(const Access& a) {
     const bool narrow = scope == Scope::Cta || scope == Scope::Cluster;
     const uint32_t cta = a.warp->cta->linear;
     s.each_group(w, bit, [&](LaneGroup& g) {
-      const Knowledge before = g.now;
       if (a.kind != Access::Kind::Write && a.kind != Access::Kind::Reduction) {
         const bool acquire = acquires(a.sem);
         if (narrow) {
@@ -629,14 +778,7 @@ void Checker::access(const Access& a) {
           }
         }
       }
-      State::Accessor who{{Party::Thread, w.key, w.n, bit}, a.inst, &g.now, scope, l, cta};
-      shadow.visit(a.address[l], a.bytes, [&](Cell& cell, uint64_t address) {
-        if (reads) {
-          s.thread_reads(cell, who, a.region, address, a.bytes);
-        } else {
-          s.thread_writes(cell, who, a.region, address, a.bytes, atomic);
-        }
-      });
+      check_lanes(g, bit);
       if (reads) return;
       const Knowledge signal = State::signal(w, g, bit, releases(a.sem));
       if (!atomic) location = Location{};  // a plain store starts a new release sequence
@@ -723,7 +865,7 @@ void Checker::mbarrier(const MbarrierEvent& e) {
   State& s = *s_;
   CtaState& cta = s.of(*e.owner);
   BarrierState& b = cta.barriers[e.offset];
-  const std::string name = async::barrier_name(*e.owner, e.offset);
+  const auto name = [&e] { return async::barrier_name(*e.owner, e.offset); };
   if (e.kind == Kind::Init) {
     if (b.key != 0) s.arrivals[b.key] = std::move(b.arrivals);
     WarpState& w = s.of(*e.warp);
@@ -743,9 +885,11 @@ void Checker::mbarrier(const MbarrierEvent& e) {
       LaneMask others = g.mask;
       if (w.key == b.init_key) others &= ~(LaneMask{1} << b.init_lane);
       if (own || others == 0 || State::knows(g.now.order, b.init_key, b.init_lane, b.init_n)) return;
-      s.find("barrier-not-initialized", Severity::Error,
-             fmt::format("{} uses `{}`, but nothing orders that after its initialisation at {}", s.who(w.key, others), name, s.at(s.place(b.init))),
-             "A barrier of the block between the init and the first use would.", e.inst, {{b.init, "initialised here"}});
+      s.find("barrier-not-initialized", Severity::Error, e.inst, b.init, [&](Diagnostic& d) {
+        d.message = fmt::format("{} uses `{}`, but nothing orders that after its initialisation at {}", s.who(w.key, others), name(), s.at(s.place(b.init)));
+        d.hint = "A barrier of the block between the init and the first use would.";
+        d.related = {{s.place(b.init), "initialised here"}};
+      });
     });
   }
   switch (e.kind) {
@@ -755,9 +899,11 @@ void Checker::mbarrier(const MbarrierEvent& e) {
       WarpState& w = s.of(*e.warp);
       s.each_group(w, e.mask, [&](LaneGroup& g) {
         if (e.phase > 0 && b.observed < e.phase) {
-          s.find("phase-overrun", Severity::Error,
-                 fmt::format("{} arrives in phase {} of `{}`, although no wait has seen phase {} complete", s.who(w.key, g.mask), e.phase, name, e.phase - 1),
-                 "Somebody waits for each phase before the arrivals of the next one; is the count right, and does each thread arrive once?", e.inst, {{b.init, "its count is set here"}});
+          s.find("phase-overrun", Severity::Error, e.inst, b.init, [&](Diagnostic& d) {
+            d.message = fmt::format("{} arrives in phase {} of `{}`, although no wait has seen phase {} complete", s.who(w.key, g.mask), e.phase, name(), e.phase - 1);
+            d.hint = "Somebody waits for each phase before the arrivals of the next one; is the count right, and does each thread arrive once?";
+            d.related = {{s.place(b.init), "its count is set here"}};
+          });
         }
         b.arrived.join(State::signal(w, g, g.mask, releases(e.sem)));
       });
@@ -834,21 +980,31 @@ void Checker::async_op(const AsyncOpInfo& info, AsyncOpInfo::Milestone milestone
     b.in_flight += info.bytes;
     if (b.first_copy == nullptr) b.first_copy = info.inst;
     const bool own = b.init_key == w.key && b.init_lane == info.lane;
-    const std::string name = async::barrier_name(*info.mbarrier_owner, info.mbarrier);
+    const auto name = [&info] { return async::barrier_name(*info.mbarrier_owner, info.mbarrier); };
     if (!own && !State::knows(k.order, b.init_key, b.init_lane, b.init_n)) {
-      s.find("barrier-not-initialized", Severity::Error, fmt::format("{} issues a copy that signals `{}`, but nothing orders that after its initialisation at {}", s.who(w.key, bit), name, s.at(s.place(b.init))),
-             "A barrier of the block between the init and the first use would.", info.inst, {{b.init, "initialised here"}});
+      s.find("barrier-not-initialized", Severity::Error, info.inst, b.init, [&](Diagnostic& d) {
+        d.message = fmt::format("{} issues a copy that signals `{}`, but nothing orders that after its initialisation at {}", s.who(w.key, bit), name(), s.at(s.place(b.init)));
+        d.hint = "A barrier of the block between the init and the first use would.";
+        d.related = {{s.place(b.init), "initialised here"}};
+      });
     } else if (b.fence_n == 0 || !(own || State::knows(k.order, b.init_key, b.init_lane, b.fence_n))) {
-      s.find("barrier-init-not-visible", Severity::Warning, fmt::format("the copy signals `{}`, whose init at {} was not made visible to the copy engine", name, s.at(s.place(b.init))),
-             "fence.mbarrier_init.release.cluster by the initialising thread, after the init.", info.inst, {{b.init, "the fence belongs after this line"}});
+      s.find("barrier-init-not-visible", Severity::Warning, info.inst, b.init, [&](Diagnostic& d) {
+        d.message = fmt::format("the copy signals `{}`, whose init at {} was not made visible to the copy engine", name(), s.at(s.place(b.init)));
+        d.hint = "fence.mbarrier_init.release.cluster by the initialising thread, after the init.";
+        d.related = {{s.place(b.init), "the fence belongs after this line"}};
+      });
     }
   }
   const bool reduction = info.kind == Kind::BulkReduce;
   if (info.kind == Kind::BulkPrefetch || info.bytes == 0) return;
   Shadow& from = info.source_region == Region::Global ? s.global : s.of(*info.source_owner).shared;
   Shadow& to = info.destination_region == Region::Global ? s.global : s.of(*info.destination_owner).shared;
-  from.visit(info.source, info.bytes, [&](Cell& cell, uint64_t address) { s.async_reads(cell, s.operations[index], k, index, info.source_region, address); });
-  to.visit(info.destination, info.bytes, [&](Cell& cell, uint64_t address) { s.async_writes(cell, s.operations[index], k, index, info.destination_region, address, reduction); });
+  Shadow::pieces(info.source, info.bytes, [&](const RowPiece& piece) {
+    from.visit(piece, [&](Plane& plane, uint32_t) { s.async_reads(plane, piece, s.operations[index], k, index, info.source_region); });
+  });
+  Shadow::pieces(info.destination, info.bytes, [&](const RowPiece& piece) {
+    to.visit(piece, [&](Plane& plane, uint32_t) { s.async_writes(plane, piece, s.operations[index], k, index, info.destination_region, reduction); });
+  });
 }
 
 void Checker::group(const GroupEvent& e) {
@@ -890,10 +1046,12 @@ void Checker::State::check_bytes_at_exit(Cta& cta) {
     const int64_t tx = b.tx - known_barrier.in_flight;
     if (tx == 0) continue;
     const Inst* where = b.last_expect != nullptr ? b.last_expect : known_barrier.first_copy;
-    find("tx-bytes-mismatch", Severity::Error,
-         tx < 0 ? fmt::format("the block ended with {} bytes more counted by `{}` than were announced", -tx, async::barrier_name(cta, b.offset))
-                : fmt::format("the block ended while `{}` still expected {} bytes for which no copy was issued", async::barrier_name(cta, b.offset), tx),
-         "The bytes announced by expect_tx are the sum of the bytes of the copies that signal the barrier in that phase.", where, {{known_barrier.first_copy, "a copy that signals it"}});
+    find("tx-bytes-mismatch", Severity::Error, where, known_barrier.first_copy, [&](Diagnostic& d) {
+      d.message = tx < 0 ? fmt::format("the block ended with {} bytes more counted by `{}` than were announced", -tx, async::barrier_name(cta, b.offset))
+                         : fmt::format("the block ended while `{}` still expected {} bytes for which no copy was issued", async::barrier_name(cta, b.offset), tx);
+      d.hint = kBytesHint;
+      if (known_barrier.first_copy != nullptr) d.related = {{place(known_barrier.first_copy), "a copy that signals it"}};
+    });
   }
 }
 
@@ -913,11 +1071,13 @@ void Checker::State::explain_deadlock() {
             const Inst* wait = &program().code[f.state == machine::Fragment::State::Blocked ? f.wait_pc : f.test_pc];
             if (b->tx != 0 && (b->pending == 0 || (b->announced == 0 && b->tx < 0))) {
               const Inst* where = b->last_expect != nullptr ? b->last_expect : known_barrier.first_copy;
-              find("tx-bytes-mismatch", Severity::Error,
-                   b->announced == 0 ? fmt::format("{} bytes were counted by `{}` in phase {}, and none were announced", b->arrived, name, b->phase)
-                                     : fmt::format("{} bytes are announced for phase {} of `{}`, but copies of {} bytes in all signalled it", b->announced, b->phase, name, b->arrived),
-                   "The bytes announced by expect_tx are the sum of the bytes of the copies that signal the barrier in that phase.", where,
-                   {{wait, "waits for it"}, {known_barrier.first_copy, "a copy that signals it"}});
+              find("tx-bytes-mismatch", Severity::Error, where, wait, [&](Diagnostic& d) {
+                d.message = b->announced == 0 ? fmt::format("{} bytes were counted by `{}` in phase {}, and none were announced", b->arrived, name, b->phase)
+                                              : fmt::format("{} bytes are announced for phase {} of `{}`, but copies of {} bytes in all signalled it", b->announced, b->phase, name, b->arrived);
+                d.hint = kBytesHint;
+                d.related = {{place(wait), "waits for it"}};
+                if (known_barrier.first_copy != nullptr) d.related.push_back({place(known_barrier.first_copy), "a copy that signals it"});
+              });
               continue;
             }
             // Can the missing arrivals still come? Not from threads that have left or wait for this very phase.
@@ -931,9 +1091,11 @@ void Checker::State::explain_deadlock() {
               }
             }
             if (some && !others) {
-              find("arrival-count-mismatch", Severity::Error,
-                   fmt::format("phase {} of `{}` misses {} of its {} arrivals, and no thread is left that could arrive", b->phase, name, b->pending, b->expected),
-                   "The count given to init is the number of arrivals of a phase.", wait, {{b->init, fmt::format("the count {} is set here", b->expected)}});
+              find("arrival-count-mismatch", Severity::Error, wait, b->init, [&](Diagnostic& d) {
+                d.message = fmt::format("phase {} of `{}` misses {} of its {} arrivals, and no thread is left that could arrive", b->phase, name, b->pending, b->expected);
+                d.hint = "The count given to init is the number of arrivals of a phase.";
+                d.related = {{place(b->init), fmt::format("the count {} is set here", b->expected)}};
+              });
             }
           }
         }

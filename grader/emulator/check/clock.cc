@@ -5,12 +5,20 @@
 namespace handoff::check {
 
 uint32_t Clock::warp(uint32_t key, int lane) const {
-  auto it = std::lower_bound(warps_.begin(), warps_.end(), key, [](const WarpEntry& e, uint32_t k) { return e.key < k; });
+  auto it =
+      std::lower_bound(warps_.begin(), warps_.end(), key, [](const WarpEntry& e, uint32_t k) { return e.key < k; });
   return it == warps_.end() || it->key != key ? 0 : it->at(lane);
 }
 
+bool Clock::all_lanes(uint32_t key, uint32_t n) const {
+  auto it = std::lower_bound(warps_.begin(), warps_.end(), key, [](const WarpEntry& e, uint32_t k) { return e.key < k; });
+  if (it == warps_.end() || it->key != key) return false;
+  return it->lanes ? std::all_of(it->lanes->begin(), it->lanes->end(), [n](uint32_t v) { return v >= n; }) : it->all >= n;
+}
+
 uint64_t Clock::other(uint64_t key) const {
-  auto it = std::lower_bound(others_.begin(), others_.end(), key, [](const auto& e, uint64_t k) { return e.first < k; });
+  auto it =
+      std::lower_bound(others_.begin(), others_.end(), key, [](const auto& e, uint64_t k) { return e.first < k; });
   return it == others_.end() || it->first != key ? 0 : it->second;
 }
 
@@ -29,7 +37,8 @@ Clock::WarpEntry Clock::join(const WarpEntry& a, const WarpEntry& b) {
   auto lanes = std::make_shared<Lanes>();
   for (int l = 0; l < 32; l++) (*lanes)[static_cast<size_t>(l)] = std::max(a.at(l), b.at(l));
   const uint32_t first = (*lanes)[0];
-  if (std::all_of(lanes->begin(), lanes->end(), [first](uint32_t v) { return v == first; })) return {a.key, first, nullptr};
+  if (std::all_of(lanes->begin(), lanes->end(), [first](uint32_t v) { return v == first; }))
+    return {a.key, first, nullptr};
   return {a.key, 0, std::move(lanes)};
 }
 
@@ -86,7 +95,8 @@ ClockPtr Clock::with_warp(const ClockPtr& a, uint32_t key, uint32_t mask, uint32
     e.lanes = std::move(lanes);
   }
   auto c = a ? std::make_shared<Clock>(*a) : std::make_shared<Clock>();
-  auto it = std::lower_bound(c->warps_.begin(), c->warps_.end(), key, [](const WarpEntry& x, uint32_t k) { return x.key < k; });
+  auto it = std::lower_bound(c->warps_.begin(), c->warps_.end(), key,
+                             [](const WarpEntry& x, uint32_t k) { return x.key < k; });
   if (it == c->warps_.end() || it->key != key) {
     c->warps_.insert(it, std::move(e));
   } else {
@@ -99,7 +109,8 @@ ClockPtr Clock::with_warp(const ClockPtr& a, uint32_t key, uint32_t mask, uint32
 ClockPtr Clock::with(const ClockPtr& a, uint64_t key, uint64_t value) {
   if (a && a->other(key) >= value) return a;
   auto c = a ? std::make_shared<Clock>(*a) : std::make_shared<Clock>();
-  auto it = std::lower_bound(c->others_.begin(), c->others_.end(), key, [](const auto& x, uint64_t k) { return x.first < k; });
+  auto it = std::lower_bound(c->others_.begin(), c->others_.end(), key,
+                             [](const auto& x, uint64_t k) { return x.first < k; });
   if (it == c->others_.end() || it->first != key) {
     c->others_.insert(it, {key, value});
   } else {
@@ -110,7 +121,9 @@ ClockPtr Clock::with(const ClockPtr& a, uint64_t key, uint64_t value) {
 
 void Knowledge::join(const Knowledge& k) {
   // The shades are usually the same objects: each distinct pair is joined once.
-  struct Done { ClockPtr mine, theirs, joined; };
+  struct Done {
+    ClockPtr mine, theirs, joined;
+  };
   std::vector<Done> done;
   const auto join_one = [&done](ClockPtr& mine, const ClockPtr& theirs) {
     for (const Done& d : done) {

@@ -1,9 +1,10 @@
 // Clocks of the happens-before checker.
 //
-// A component counts something that only grows: for a lane of a warp the warp's synchronisation steps, for an mbarrier the phases whose
-// completion was observed, for a thread's bulk or cp.async groups the operations known complete. A clock says of each component how far it is
-// known; joining is the maximum of each. The lanes of a warp share one number until they differ. Clocks are immutable and shared:
-// a join that changes nothing gives back the same object, so a thousand threads behind one barrier hold one clock.
+// A component counts something that only grows: for a lane of a warp the warp's synchronisation steps, for an mbarrier
+// the phases whose completion was observed, for a thread's bulk or cp.async groups the operations known complete. A
+// clock says of each component how far it is known; joining is the maximum of each. The lanes of a warp share one
+// number until they differ. Clocks are immutable and shared: a join that changes nothing gives back the same object, so
+// a thousand threads behind one barrier hold one clock.
 #pragma once
 
 #include <array>
@@ -23,6 +24,8 @@ class Clock {
  public:
   /// How far lane `lane` of warp `key` is known. 0: not at all.
   uint32_t warp(uint32_t key, int lane) const;
+  /// Is every lane of warp `key` known up to `n`?
+  bool all_lanes(uint32_t key, uint32_t n) const;
   /// How far component `key` is known.
   uint64_t other(uint64_t key) const;
   /// `a` and `b` together.
@@ -44,19 +47,22 @@ class Clock {
   static WarpEntry join(const WarpEntry& a, const WarpEntry& b);
   bool covers(const Clock& b) const;
 
-  std::vector<WarpEntry> warps_;                        // sorted by key
-  std::vector<std::pair<uint64_t, uint64_t>> others_;   // sorted by key
+  std::vector<WarpEntry> warps_;                       // sorted by key
+  std::vector<std::pair<uint64_t, uint64_t>> others_;  // sorted by key
 };
 
 /// What a thread knows, in the shades that the rules ask for.
 struct Knowledge {
-  ClockPtr order;          ///< ordered before it (release/acquire with scopes that cover both)
-  ClockPtr any;            ///< the same, as if every operation were acquire/release at the widest scope: tells a missing qualifier from no order
-  ClockPtr fenced_shared;  ///< ordered, and made visible to the async proxy by a proxy fence of the thread that made the access
+  ClockPtr order;  ///< ordered before it (release/acquire with scopes that cover both)
+  ClockPtr any;    ///< the same, as if every operation were acquire/release at the widest scope: tells a missing
+                   ///< qualifier from no order
+  ClockPtr fenced_shared;  ///< ordered, and made visible to the async proxy by a proxy fence of the thread that made
+                           ///< the access
   ClockPtr fenced_global;  ///< the same for global memory
   ClockPtr path_shared;    ///< ordered, and some thread on the path executed a proxy fence
   ClockPtr path_global;    ///< the same for global memory
 
+  /// The same clocks, by identity of the objects.
   bool operator==(const Knowledge&) const = default;
   /// Learns everything that `k` knows.
   void join(const Knowledge& k);

@@ -1,7 +1,10 @@
 // Shadow memory: who last wrote and who has read each byte, with the synchronisation step at which they did.
 //
-// A cell stands for four bytes until somebody touches a part of them; then the word is split into four cells, one a byte. A cell keeps the
-// last write and the reads since. What is ordered before a new write is dropped, so cells stay small.
+// Warps access memory in rows, so the shadow is kept in rows of 32 words (128 bytes), one record for all the words that
+// a warp's instruction or a copy touched in a row. A record names for each word the lane (or the lanes, for reads) that
+// touched it, so nothing is lost by keeping them together. Until somebody touches part of a word, a row has one plane
+// of records; then it is split into four, one for each byte of its words. What is ordered before a new access of the
+// same words is dropped, so rows stay small.
 #pragma once
 
 #include <array>
@@ -18,69 +21,104 @@ namespace handoff::check {
 /// Who made an access.
 enum class Party : uint8_t { None, Thread, Async };
 
-/// The last write of a cell. For an asynchronous operation `n` is its index in the checker's list.
+/// Words of a row whose last write is this one.
 struct WriteRecord {
-  const machine::Inst* inst = nullptr;
-  uint32_t key = 0;   ///< warp
-  uint32_t n = 0;     ///< step of that warp, or operation
-  uint8_t lane = 0;
-  Party party = Party::None;
+  const machine::Inst* inst = nullptr;           ///< the instruction
+  uint32_t key = 0;                              ///< its warp
+  uint32_t n = 0;                                ///< step of that warp, or index of an asynchronous operation
+  uint32_t words = 0;                            ///< bit w: word w of the row
+  Party party = Party::None;                     ///< thread or operation
   machine::Scope strong = machine::Scope::None;  ///< scope of a strong access; None: weak
+  std::array<uint8_t, 32> lane = {};             ///< that wrote word w
 };
 
-/// Reads of a cell by lanes of one warp at one step, or by an asynchronous operation.
+/// Words of a row that were read since their last write.
 struct ReadRecord {
-  const machine::Inst* inst = nullptr;
-  uint32_t key = 0;
-  uint32_t n = 0;
-  uint32_t mask = 0;
-  Party party = Party::None;
-  machine::Scope strong = machine::Scope::None;
+  const machine::Inst* inst = nullptr;           ///< the instruction
+  uint32_t key = 0;                              ///< its warp
+  uint32_t n = 0;                                ///< step of that warp, or index of an asynchronous operation
+  uint32_t words = 0;                            ///< bit w: word w of the row
+  Party party = Party::None;                     ///< thread or operation
+  machine::Scope strong = machine::Scope::None;  ///< scope of a strong access; None: weak
+  std::array<uint32_t, 32> lanes = {};           ///< that read word w
+};
+
+/// Records of one byte of each word of a row, or of whole words.
+struct Plane {
+  std::vector<WriteRecord> writes;  ///< disjoint words
+  std::vector<ReadRecord> reads;    ///< may overlap
+};
+
+/// The words of one row that an access touches.
+struct RowPiece {
+  uint64_t row = 0;                     ///< address of the row's first byte
+  uint32_t words = 0;                   ///< bit w: word w
+  uint8_t bytes = 0xf;                  ///< bit b: byte b of each of these words
+  std::array<uint32_t, 32> lanes = {};  ///< that touch word w (threads)
 };
 
 /// See the top of the file.
-struct Cell {
-  WriteRecord write;
-  std::vector<ReadRecord> reads;
-};
-
-/// Cells of a contiguous range of bytes, made as they are touched.
 class Shadow {
  public:
-  /// Calls f(cell, address) for each cell of [address, address + bytes).
+  static constexpr uint64_t kRowBytes = 128;  ///< 32 words
+
+  /// Calls f(plane, first_byte) for each plane that the piece concerns.
   template <class F>
-  void visit(uint64_t address, uint32_t bytes, F&& f) {
-    const uint64_t end = address + bytes;
-    for (uint64_t word = address & ~uint64_t{3}; word < end; word += 4) {
-      const uint64_t from = word < address ? address : word, to = word + 4 < end ? word + 4 : end;
-      Cell& cell = cell_of(word);
-      auto split = splits_.empty() ? splits_.end() : splits_.find(word);
-      if (split == splits_.end() && to - from == 4) {
-        f(cell, word);
-        continue;
-      }
-      if (split == splits_.end()) split = splits_.emplace(word, std::make_unique<std::array<Cell, 4>>(std::array<Cell, 4>{cell, cell, cell, cell})).first;
-      for (uint64_t b = from; b < to; b++) f((*split->second)[b & 3], b);
+  void visit(const RowPiece& piece, F&& f) {
+    Row& row = row_of(piece.row);
+    if (!row.bytes && piece.bytes == 0xf) {
+      f(row.whole, 0u);
+      return;
+    }
+    if (!row.bytes) {
+      row.bytes = std::make_unique<std::array<Plane, 3>>();
+      row.bytes->fill(row.whole);
+    }
+    for (uint32_t b = 0; b < 4; b++) {
+      if ((piece.bytes >> b & 1) != 0) f(b == 0 ? row.whole : (*row.bytes)[b - 1], b);
     }
   }
-  /// Bytes of host memory in use.
-  size_t host_bytes() const { return pages_.size() * sizeof(Page) + splits_.size() * sizeof(std::array<Cell, 4>); }
+  /// Calls f(piece) for each row of the contiguous range [address, address + bytes); lanes are left empty.
+  template <class F>
+  static void pieces(uint64_t address, uint64_t bytes, F&& f) {
+    for (uint64_t at = address, end = address + bytes; at < end;) {
+      RowPiece p;
+      p.row = at & ~(kRowBytes - 1);
+      const uint64_t stop = std::min(end, p.row + kRowBytes);
+      if (at % 4 == 0 && stop % 4 == 0) {
+        const auto first = static_cast<uint32_t>((at - p.row) / 4), count = static_cast<uint32_t>((stop - at) / 4);
+        p.words = (count == 32 ? ~0u : (1u << count) - 1) << first;
+        at = stop;
+      } else {  // part of a word, or up to the next word boundary
+        const uint64_t word_end = std::min(stop, (at & ~uint64_t{3}) + 4);
+        p.words = 1u << ((at - p.row) / 4);
+        p.bytes = static_cast<uint8_t>(((1u << (word_end - at)) - 1) << (at & 3));
+        at = word_end;
+      }
+      f(p);
+    }
+  }
+  /// Bytes of host memory in use, about.
+  size_t host_bytes() const;
 
  private:
-  static constexpr uint64_t kPageBytes = 4096;
-  using Page = std::array<Cell, kPageBytes / 4>;
-  Cell& cell_of(uint64_t word) {
-    const uint64_t page = word / kPageBytes;
+  static constexpr uint64_t kPageRows = 32;
+  struct Row {
+    Plane whole;  // byte 0 of each word once `bytes` exists
+    std::unique_ptr<std::array<Plane, 3>> bytes;
+  };
+  using Page = std::array<Row, kPageRows>;
+  Row& row_of(uint64_t address) {
+    const uint64_t page = address / (kPageRows * kRowBytes);
     if (page != last_page_ || last_ == nullptr) {
       std::unique_ptr<Page>& p = pages_[page];
       if (!p) p = std::make_unique<Page>();
       last_page_ = page;
       last_ = p.get();
     }
-    return (*last_)[word % kPageBytes / 4];
+    return (*last_)[address / kRowBytes % kPageRows];
   }
   std::unordered_map<uint64_t, std::unique_ptr<Page>> pages_;
-  std::unordered_map<uint64_t, std::unique_ptr<std::array<Cell, 4>>> splits_;
   uint64_t last_page_ = 0;
   Page* last_ = nullptr;
 };

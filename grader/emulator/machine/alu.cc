@@ -6,6 +6,10 @@
 // PTX manual, `find_alu_handler` lacks too, and the instruction is refused with a reason.
 #include "grader/emulator/machine/alu.h"
 
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
+
 #include <initializer_list>
 #include <optional>
 #include <string>
@@ -13,15 +17,25 @@
 namespace handoff::machine {
 
 namespace {
+
 bool base_only = false;
+
+#if defined(__x86_64__)
+/// CPUID leaf 1, ECX bit 29: __builtin_cpu_supports of clang 14 has no name for it.
+bool has_f16c() {
+  unsigned a = 0, b = 0, c = 0, d = 0;
+  return __get_cpuid(1, &a, &b, &c, &d) != 0 && (c & bit_F16C) != 0;
+}
+#endif
+
 }  // namespace
 
 void use_base_alu(bool base) { base_only = base; }
 
 Handler find_alu_handler(const AluForm& form) {
 #if defined(__x86_64__)
-  static const bool kAvx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
-                            __builtin_cpu_supports("bmi2") && __builtin_cpu_supports("f16c");
+  static const bool kAvx2 =
+      __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi2") && has_f16c();
   if (kAvx2 && !base_only) return alu_avx2::find_handler(form);
 #endif
   return alu_base::find_handler(form);

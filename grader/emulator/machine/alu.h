@@ -51,17 +51,25 @@ enum class AluMode : uint8_t {
 
 /// One form of one instruction: all that selects code. What varies at run time stays in Inst.
 struct AluForm {
-  ptx::Op op = ptx::Op::Unsupported;
-  ptx::Type type = ptx::Type::None;  ///< result (setp: operands)
-  ptx::Type from = ptx::Type::None;  ///< source, where it differs: cvt, set, slct, mixed add; shf, dp4a: b
-  Rounding rounding = Rounding::None;
-  AluMode mode = AluMode::None;
-  Compare compare = Compare::Eq;
-  SlotWidth d_width = 4;  ///< slot widths of cvt, which may be wider than its types
-  SlotWidth a_width = 4;
+  ptx::Op op = ptx::Op::Unsupported;   ///< the instruction
+  ptx::Type type = ptx::Type::None;    ///< result (setp: operands)
+  ptx::Type from = ptx::Type::None;    ///< source, where it differs: cvt, set, slct, mixed add; shf, dp4a: b
+  Rounding rounding = Rounding::None;  ///< None where the instruction has no such modifier
+  AluMode mode = AluMode::None;        ///< which of the operand shapes
+  Compare compare = Compare::Eq;       ///< of setp and set
+  /// Slot widths of cvt, which may be wider than its types.
+  ///@{
+  SlotWidth d_width = 4, a_width = 4;
+  ///@}
+  /// The modifier is there: `.ftz`, `.sat`, `.satfinite`, `.relu`, `.NaN`, `.xorsign.abs`, `.approx`, `.full`.
+  ///@{
   bool ftz = false, sat = false, satfinite = false, relu = false, nan = false, xorsign = false;
   bool approx = false, full = false;
+  ///@}
+  /// Reads CC.CF (addc, subc, madc); writes it (`.cc`).
+  ///@{
   bool carry_in = false, carry_out = false;
+  ///@}
 };
 
 /// Operands of setp and set in Inst::sub.
@@ -81,8 +89,12 @@ struct IntegerCvt {
   uint8_t from_bits = 0;      ///< 8 … 64; 0: the source is no integer
   uint8_t to_bits = 0;        ///< 8 … 64; 0: the result is no integer
   uint8_t register_bits = 0;  ///< of the destination register, to which the result is extended (PTX §9.4.1)
+  /// Signed source; signed result.
+  ///@{
   bool from_signed = false, to_signed = false;
+  ///@}
 
+  /// As it stands in Inst::imm.
   uint64_t pack() const {
     return from_bits | uint64_t{to_bits} << 8 | uint64_t{register_bits} << 16 | uint64_t{from_signed} << 24 |
            uint64_t{to_signed} << 25;

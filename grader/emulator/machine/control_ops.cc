@@ -1,17 +1,19 @@
 // Tested by control_ops_test.cc.
 //
-// Control flow, barriers, warp-wide operations and fences (PTX §9.7.12, §9.7.13), and the device runtime's vprintf and __assertfail.
+// Control flow, barriers, warp-wide operations and fences (PTX §9.7.12, §9.7.13), and the device runtime's vprintf and
+// __assertfail.
 //
-// Barriers. `bar` and `barrier` with an explicit thread count complete when that many threads have arrived; an .aligned one counts a warp
-// as 32 threads, as the chip does. Without a count they complete when every thread of the CTA that has not exited has arrived.
+// Barriers. `bar` and `barrier` with an explicit thread count complete when that many threads have arrived; an .aligned
+// one counts a warp as 32 threads, as the chip does. Without a count they complete when every thread of the CTA that
+// has not exited has arrived.
 #include "grader/emulator/machine/control_ops.h"
+
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstring>
-
-#include <fmt/format.h>
 
 #include "grader/emulator/machine/fault.h"
 #include "grader/emulator/machine/memory_access.h"
@@ -27,7 +29,9 @@ using ptx::Type;
 
 Observer* observer(Warp& w) { return w.cta->launch->observer; }
 
-uint32_t first_lane_u32(const Warp& w, uint32_t slot, LaneMask mask) { return lanes<uint32_t>(w.regs, slot)[__builtin_ctz(mask)]; }
+uint32_t first_lane_u32(const Warp& w, uint32_t slot, LaneMask mask) {
+  return lanes<uint32_t>(w.regs, slot)[__builtin_ctz(mask)];
+}
 
 // --- named barriers --------------------------------------------------------------------------------------------------
 
@@ -67,7 +71,9 @@ void check_barrier(Cta& cta, uint32_t id, uint64_t when) {
   // The results of barrier.red are written now: when the waiters run again, the next use of the barrier may have begun.
   for (Warp& w : cta.warps) {
     for (const Fragment& f : w.fragments) {
-      if (f.state != Fragment::State::Blocked || f.waits.empty() || f.waits[0].kind != WaitTarget::Kind::NamedBarrier || f.waits[0].offset != id) continue;
+      if (f.state != Fragment::State::Blocked || f.waits.empty() || f.waits[0].kind != WaitTarget::Kind::NamedBarrier ||
+          f.waits[0].offset != id)
+        continue;
       const Inst& i = cta.launch->program->code[f.wait_pc];
       if ((i.sub & 7) >= kBarRedPopc) write_reduction(w, i, f.mask, b);
     }
@@ -77,7 +83,8 @@ void check_barrier(Cta& cta, uint32_t id, uint64_t when) {
   b = NamedBarrier{};
   b.generation = generation;
   cta.launch->progress_mark = cta.launch->warp_instructions;
-  wake(*cta.domain, WaitTarget::Kind::NamedBarrier, &cta, id, when + timing::kBarrierBase + warps * timing::kBarrierPerWarpX2 / 2);
+  wake(*cta.domain, WaitTarget::Kind::NamedBarrier, &cta, id,
+       when + timing::kBarrierBase + warps * timing::kBarrierPerWarpX2 / 2);
 }
 
 /// bar.sync/arrive/red: a = barrier id, b = thread count (or none), c = predicate of a reduction.
@@ -85,18 +92,26 @@ void barrier(Warp& w, const Inst& i, LaneMask mask) {
   const uint8_t kind = i.sub & 7;
   Cta& cta = *w.cta;
   const uint32_t id = first_lane_u32(w, i.a, mask);
-  if (id >= cta.barriers.size()) throw make_fault("bad-barrier", fmt::format("{} uses barrier {}; a CTA has barriers 0–15", describe_lanes(w, mask), id));
+  if (id >= cta.barriers.size())
+    throw make_fault("bad-barrier",
+                     fmt::format("{} uses barrier {}; a CTA has barriers 0–15", describe_lanes(w, mask), id));
   const uint32_t count = i.b == kNoOperand ? 0 : first_lane_u32(w, i.b, mask);
   if (i.b != kNoOperand && (count == 0 || count % kWarpSize != 0)) {
-    throw make_fault("bad-barrier", fmt::format("{} gives barrier {} a count of {} threads; it must be a positive multiple of 32", describe_lanes(w, mask), id, count));
+    throw make_fault("bad-barrier",
+                     fmt::format("{} gives barrier {} a count of {} threads; it must be a positive multiple of 32",
+                                 describe_lanes(w, mask), id, count));
   }
   NamedBarrier& b = cta.barriers[id];
   if (b.in_use && b.expected != count) {
-    throw make_fault("bad-barrier", fmt::format("{} uses barrier {} with {} threads while others wait there with {}", describe_lanes(w, mask), id,
-                                                count == 0 ? std::string("all") : std::to_string(count), b.expected == 0 ? std::string("all") : std::to_string(b.expected)));
+    throw make_fault("bad-barrier",
+                     fmt::format("{} uses barrier {} with {} threads while others wait there with {}",
+                                 describe_lanes(w, mask), id, count == 0 ? std::string("all") : std::to_string(count),
+                                 b.expected == 0 ? std::string("all") : std::to_string(b.expected)));
   }
   if ((b.arrived_lanes[w.index] & mask) != 0 && b.in_use) {
-    throw make_fault("arrival-count-mismatch", fmt::format("{} arrives at barrier {} again before the others have completed it", describe_lanes(w, mask & b.arrived_lanes[w.index]), id));
+    throw make_fault("arrival-count-mismatch",
+                     fmt::format("{} arrives at barrier {} again before the others have completed it",
+                                 describe_lanes(w, mask & b.arrived_lanes[w.index]), id));
   }
   if (!b.in_use) {
     b.in_use = true;
@@ -113,7 +128,9 @@ void barrier(Warp& w, const Inst& i, LaneMask mask) {
   }
   note_effect(w);
   const uint64_t generation = b.generation;
-  if (observer(w) != nullptr) observer(w)->barrier({kind == kBarArrive ? BarrierEvent::Kind::Arrive : BarrierEvent::Kind::Sync, &w, &i, mask, id, generation});
+  if (observer(w) != nullptr)
+    observer(w)->barrier(
+        {kind == kBarArrive ? BarrierEvent::Kind::Arrive : BarrierEvent::Kind::Sync, &w, &i, mask, id, generation});
   if (kind != kBarArrive) {
     block_and_continue(w, {{WaitTarget::Kind::NamedBarrier, &cta, id, generation, mask, false}});
   }
@@ -150,11 +167,14 @@ std::string decode_barrier(DecodeContext& c, const ptx::Resolved& r, const ptx::
 void check_warp_sync(Warp& w, uint32_t member) {
   LaneMask arrived = 0;
   for (const Fragment& f : w.fragments) {
-    if (f.state == Fragment::State::Blocked && !f.waits.empty() && f.waits[0].kind == WaitTarget::Kind::WarpSync && f.waits[0].offset == member) arrived |= f.mask;
+    if (f.state == Fragment::State::Blocked && !f.waits.empty() && f.waits[0].kind == WaitTarget::Kind::WarpSync &&
+        f.waits[0].offset == member)
+      arrived |= f.mask;
   }
   if ((member & w.live & ~arrived) != 0) return;
   for (Fragment& f : w.fragments) {
-    if (f.state == Fragment::State::Blocked && !f.waits.empty() && f.waits[0].kind == WaitTarget::Kind::WarpSync && f.waits[0].offset == member) {
+    if (f.state == Fragment::State::Blocked && !f.waits.empty() && f.waits[0].kind == WaitTarget::Kind::WarpSync &&
+        f.waits[0].offset == member) {
       f.state = Fragment::State::Ready;
       f.wake_time = w.time;
     }
@@ -163,7 +183,9 @@ void check_warp_sync(Warp& w, uint32_t member) {
 
 void require_member(Warp& w, uint32_t member, LaneMask mask, const char* what) {
   if ((mask & ~member) == 0) return;
-  throw make_fault("diverged-collective", fmt::format("{} executes {} with member mask {:#010x}, which does not name it", describe_lanes(w, mask & ~member), what, member));
+  throw make_fault("diverged-collective",
+                   fmt::format("{} executes {} with member mask {:#010x}, which does not name it",
+                               describe_lanes(w, mask & ~member), what, member));
 }
 
 void bar_warp_sync(Warp& w, const Inst& i, LaneMask mask) {
@@ -195,7 +217,8 @@ std::string decode_bar_warp_sync(DecodeContext& c, const ptx::Resolved&, const p
   return {};
 }
 
-/// shfl.sync: d = value, e = predicate (or none), a = source, b = lane or delta, c = clamp and segment mask; sub: 0 up 1 down 2 bfly 3 idx.
+/// shfl.sync: d = value, e = predicate (or none), a = source, b = lane or delta, c = clamp and segment mask; sub: 0 up
+/// 1 down 2 bfly 3 idx.
 void shuffle(Warp& w, const Inst& i, LaneMask mask) {
   require_member(w, first_lane_u32(w, i.x, mask), mask, "shfl.sync");
   const auto* a = lanes<uint32_t>(w.regs, i.a);
@@ -210,10 +233,22 @@ void shuffle(Warp& w, const Inst& i, LaneMask mask) {
     int32_t j = 0;
     bool p = false;
     switch (i.sub) {
-      case 0: j = l - static_cast<int32_t>(bval); p = j >= static_cast<int32_t>(max_lane); break;
-      case 1: j = l + static_cast<int32_t>(bval); p = j <= static_cast<int32_t>(max_lane); break;
-      case 2: j = l ^ static_cast<int32_t>(bval); p = j <= static_cast<int32_t>(max_lane); break;
-      default: j = static_cast<int32_t>(min_lane | (bval & ~segment)); p = j <= static_cast<int32_t>(max_lane); break;
+      case 0:
+        j = l - static_cast<int32_t>(bval);
+        p = j >= static_cast<int32_t>(max_lane);
+        break;
+      case 1:
+        j = l + static_cast<int32_t>(bval);
+        p = j <= static_cast<int32_t>(max_lane);
+        break;
+      case 2:
+        j = l ^ static_cast<int32_t>(bval);
+        p = j <= static_cast<int32_t>(max_lane);
+        break;
+      default:
+        j = static_cast<int32_t>(min_lane | (bval & ~segment));
+        p = j <= static_cast<int32_t>(max_lane);
+        break;
     }
     if (!p) j = l;
     out[l] = a[j & 31];
@@ -278,7 +313,9 @@ std::string decode_vote(DecodeContext& c, const ptx::Resolved& r, const ptx::Sta
 /// match.any/all.sync: width = bytes of the value; sub 1 = all.
 void match(Warp& w, const Inst& i, LaneMask mask) {
   require_member(w, first_lane_u32(w, i.x, mask), mask, "match.sync");
-  const auto value = [&](int l) { return i.width == 8 ? lanes<uint64_t>(w.regs, i.a)[l] : lanes<uint32_t>(w.regs, i.a)[l]; };
+  const auto value = [&](int l) {
+    return i.width == 8 ? lanes<uint64_t>(w.regs, i.a)[l] : lanes<uint32_t>(w.regs, i.a)[l];
+  };
   uint32_t out[kWarpSize];
   bool all = true;
   const uint64_t reference = value(__builtin_ctz(mask));
@@ -301,7 +338,8 @@ std::string decode_match(DecodeContext& c, const ptx::Resolved& r, const ptx::St
   inst->sub = r.has("all") ? 1 : 0;
   const Operand& dst = s.operands[0];
   inst->d = c.destination(dst.kind == Operand::Kind::Pair ? dst.elements[0] : dst, 4);
-  if (dst.kind == Operand::Kind::Pair && dst.elements[1].kind != Operand::Kind::Sink) inst->e = c.destination(dst.elements[1], 0);
+  if (dst.kind == Operand::Kind::Pair && dst.elements[1].kind != Operand::Kind::Sink)
+    inst->e = c.destination(dst.elements[1], 0);
   inst->a = c.source(s.operands[1], r.type(0));
   inst->width = static_cast<uint8_t>(ptx::size_of(r.type(0)));
   inst->x = c.source(s.operands[2], Type::B32);
@@ -320,14 +358,27 @@ std::string decode_activemask(DecodeContext& c, const ptx::Resolved&, const ptx:
   return {};
 }
 
-enum Redux : uint8_t { kReduxAdd, kReduxMinU, kReduxMinS, kReduxMaxU, kReduxMaxS, kReduxAnd, kReduxOr, kReduxXor, kReduxMinF, kReduxMaxF };
+enum Redux : uint8_t {
+  kReduxAdd,
+  kReduxMinU,
+  kReduxMinS,
+  kReduxMaxU,
+  kReduxMaxS,
+  kReduxAnd,
+  kReduxOr,
+  kReduxXor,
+  kReduxMinF,
+  kReduxMaxF
+};
 
 /// redux.sync; width bit 0 = .abs, bit 1 = .NaN (f32 only).
 void redux(Warp& w, const Inst& i, LaneMask mask) {
   require_member(w, first_lane_u32(w, i.x, mask), mask, "redux.sync");
   const auto* a = lanes<uint32_t>(w.regs, i.a);
   uint32_t r = a[__builtin_ctz(mask)];
-  const auto number = [&](uint32_t v) { return (i.width & 1) != 0 ? std::bit_cast<float>(v & 0x7fffffffu) : std::bit_cast<float>(v); };
+  const auto number = [&](uint32_t v) {
+    return (i.width & 1) != 0 ? std::bit_cast<float>(v & 0x7fffffffu) : std::bit_cast<float>(v);
+  };
   if (i.sub >= kReduxMinF) {
     float best = number(r);
     bool nan = false;
@@ -341,14 +392,30 @@ void redux(Warp& w, const Inst& i, LaneMask mask) {
     for_lanes(mask & (mask - 1), [&](int l) {
       const uint32_t v = a[l];
       switch (i.sub) {
-        case kReduxAdd: r += v; break;
-        case kReduxMinU: r = std::min(r, v); break;
-        case kReduxMaxU: r = std::max(r, v); break;
-        case kReduxMinS: r = static_cast<uint32_t>(std::min(static_cast<int32_t>(r), static_cast<int32_t>(v))); break;
-        case kReduxMaxS: r = static_cast<uint32_t>(std::max(static_cast<int32_t>(r), static_cast<int32_t>(v))); break;
-        case kReduxAnd: r &= v; break;
-        case kReduxOr: r |= v; break;
-        default: r ^= v; break;
+        case kReduxAdd:
+          r += v;
+          break;
+        case kReduxMinU:
+          r = std::min(r, v);
+          break;
+        case kReduxMaxU:
+          r = std::max(r, v);
+          break;
+        case kReduxMinS:
+          r = static_cast<uint32_t>(std::min(static_cast<int32_t>(r), static_cast<int32_t>(v)));
+          break;
+        case kReduxMaxS:
+          r = static_cast<uint32_t>(std::max(static_cast<int32_t>(r), static_cast<int32_t>(v)));
+          break;
+        case kReduxAnd:
+          r &= v;
+          break;
+        case kReduxOr:
+          r |= v;
+          break;
+        default:
+          r ^= v;
+          break;
       }
     });
   }
@@ -359,8 +426,12 @@ std::string decode_redux(DecodeContext& c, const ptx::Resolved& r, const ptx::St
   inst->fn = redux;
   const bool is_signed = r.type(0) == Type::S32, is_float = r.type(0) == Type::F32;
   inst->sub = r.has("add")   ? kReduxAdd
-              : r.has("min") ? (is_float ? kReduxMinF : is_signed ? kReduxMinS : kReduxMinU)
-              : r.has("max") ? (is_float ? kReduxMaxF : is_signed ? kReduxMaxS : kReduxMaxU)
+              : r.has("min") ? (is_float    ? kReduxMinF
+                                : is_signed ? kReduxMinS
+                                            : kReduxMinU)
+              : r.has("max") ? (is_float    ? kReduxMaxF
+                                : is_signed ? kReduxMaxS
+                                            : kReduxMaxU)
               : r.has("and") ? kReduxAnd
               : r.has("or")  ? kReduxOr
                              : kReduxXor;
@@ -440,7 +511,8 @@ void leave(Warp& w, LaneMask mask) {
   for (uint32_t id = 0; id < cta.barriers.size(); id++) check_barrier(cta, id, w.time);
   for (size_t f = 0; f < w.fragments.size(); f++) {
     const Fragment& x = w.fragments[f];
-    if (x.state == Fragment::State::Blocked && !x.waits.empty() && x.waits[0].kind == WaitTarget::Kind::WarpSync) check_warp_sync(w, x.waits[0].offset);
+    if (x.state == Fragment::State::Blocked && !x.waits.empty() && x.waits[0].kind == WaitTarget::Kind::WarpSync)
+      check_warp_sync(w, x.waits[0].offset);
   }
 }
 
@@ -451,7 +523,9 @@ std::string decode_exit(DecodeContext&, const ptx::Resolved&, const ptx::Stateme
   return {};
 }
 
-void trap(Warp& w, const Inst&, LaneMask mask) { throw make_fault("trap", fmt::format("{} executes trap", describe_lanes(w, mask))); }
+void trap(Warp& w, const Inst&, LaneMask mask) {
+  throw make_fault("trap", fmt::format("{} executes trap", describe_lanes(w, mask)));
+}
 std::string decode_trap(DecodeContext&, const ptx::Resolved&, const ptx::Statement&, Inst* inst) {
   inst->fn = trap;
   inst->ends_slice = 1;
@@ -481,8 +555,10 @@ std::string decode_nothing(DecodeContext&, const ptx::Resolved&, const ptx::Stat
 /// imm packs FenceInfo's kind, sem and scope.
 void fence(Warp& w, const Inst& i, LaneMask mask) {
   if (observer(w) == nullptr) return;
-  FenceInfo info{static_cast<FenceInfo::Kind>(i.imm & 0xff), static_cast<Sem>(i.imm >> 8 & 0xff), static_cast<Scope>(i.imm >> 16 & 0xff), 0};
-  if (i.a != kNoOperand) info.address = lanes<uint64_t>(w.regs, i.a)[__builtin_ctz(mask)] + static_cast<uint64_t>(i.offset);
+  FenceInfo info{static_cast<FenceInfo::Kind>(i.imm & 0xff), static_cast<Sem>(i.imm >> 8 & 0xff),
+                 static_cast<Scope>(i.imm >> 16 & 0xff), 0};
+  if (i.a != kNoOperand)
+    info.address = lanes<uint64_t>(w.regs, i.a)[__builtin_ctz(mask)] + static_cast<uint64_t>(i.offset);
   observer(w)->fence(w, i, mask, info);
 }
 
@@ -490,7 +566,8 @@ std::string decode_fence(DecodeContext& c, const ptx::Resolved& r, const ptx::St
   using Kind = FenceInfo::Kind;
   const auto has = [&](const char* m) { return r.has(m); };
   const auto mentions = [&](const char* part) {
-    return std::any_of(r.modifiers.begin(), r.modifiers.end(), [&](std::string_view m) { return m.find(part) != std::string_view::npos; });
+    return std::any_of(r.modifiers.begin(), r.modifiers.end(),
+                       [&](std::string_view m) { return m.find(part) != std::string_view::npos; });
   };
   Kind kind = Kind::Thread;
   Sem sem = has("sc") ? Sem::Sc : has("acquire") ? Sem::Acquire : has("release") ? Sem::Release : Sem::AcqRel;
@@ -507,11 +584,19 @@ std::string decode_fence(DecodeContext& c, const ptx::Resolved& r, const ptx::St
       kind = Kind::ProxyAlias;
     } else {
       switch (r.space(0)) {
-        case ptx::Space::Global: kind = Kind::ProxyAsyncGlobal; break;
+        case ptx::Space::Global:
+          kind = Kind::ProxyAsyncGlobal;
+          break;
         case ptx::Space::SharedCta:
-        case ptx::Space::Shared: kind = Kind::ProxyAsyncSharedCta; break;
-        case ptx::Space::SharedCluster: kind = Kind::ProxyAsyncSharedCluster; break;
-        default: kind = Kind::ProxyAsync; break;
+        case ptx::Space::Shared:
+          kind = Kind::ProxyAsyncSharedCta;
+          break;
+        case ptx::Space::SharedCluster:
+          kind = Kind::ProxyAsyncSharedCluster;
+          break;
+        default:
+          kind = Kind::ProxyAsync;
+          break;
       }
     }
   } else if (mentions("sync_restrict")) {
@@ -559,11 +644,13 @@ void call_vprintf(Warp& w, const Inst& i, LaneMask mask) {
     const auto buffer = local_value<uint64_t>(w, l, args[1]);
     int count = 0;
     const std::string text = format_printf(
-        format, [&](uint64_t offset, void* out, uint32_t bytes) { return read_generic(w, l, buffer + offset, out, bytes); },
+        format,
+        [&](uint64_t offset, void* out, uint32_t bytes) { return read_generic(w, l, buffer + offset, out, bytes); },
         [&](uint64_t address) { return read_string(w, l, address); }, &count);
     std::string& output = w.cta->launch->output;
     if (output.size() < kMaxOutput) output += text.substr(0, kMaxOutput - output.size());
-    if (i.list_size > 2 && args[i.list_size - 1u] != kNoOperand) std::memcpy(w.local_of(l) + args[i.list_size - 1u], &count, 4);
+    if (i.list_size > 2 && args[i.list_size - 1u] != kNoOperand)
+      std::memcpy(w.local_of(l) + args[i.list_size - 1u], &count, 4);
   });
 }
 
@@ -571,7 +658,8 @@ void call_assertfail(Warp& w, const Inst& i, LaneMask mask) {
   const uint32_t* args = &w.cta->launch->program->operand_pool[i.list];
   const int l = __builtin_ctz(mask);
   const std::string message = read_string(w, l, local_value<uint64_t>(w, l, args[0]));
-  throw make_fault("assertion-failed", fmt::format("{}: assertion `{}` failed", describe_threads(w, LaneMask{1} << l), message));
+  throw make_fault("assertion-failed",
+                   fmt::format("{}: assertion `{}` failed", describe_threads(w, LaneMask{1} << l), message));
 }
 
 }  // namespace
@@ -586,7 +674,9 @@ void branch_indexed(Warp& w, const Inst& i, LaneMask mask) {
   for_lanes(mask, [&](int l) {
     if (index[l] == first) same |= LaneMask{1} << l;
   });
-  if (first >= i.list_size) throw make_fault("out-of-bounds", fmt::format("{} branches through entry {} of a table of {}", describe_lanes(w, same), first, i.list_size));
+  if (first >= i.list_size)
+    throw make_fault("out-of-bounds", fmt::format("{} branches through entry {} of a table of {}",
+                                                  describe_lanes(w, same), first, i.list_size));
   if (same != mask) {
     // The others come back to this instruction as a fragment of their own.
     Fragment rest = w.fragment();
@@ -626,7 +716,8 @@ void copy_local(Warp& w, const Inst& i, LaneMask mask) {
 
 void unsupported_instruction(Warp& w, const Inst& i, LaneMask) {
   const Program& p = *w.cta->launch->program;
-  throw make_fault("unsupported-instruction", fmt::format("`{}` cannot be emulated: {}", p.statement(i).text, p.unsupported[i.imm]));
+  throw make_fault("unsupported-instruction",
+                   fmt::format("`{}` cannot be emulated: {}", p.statement(i).text, p.unsupported[i.imm]));
 }
 
 void negate_predicate(Warp& w, const Inst& i, LaneMask mask) {
@@ -659,7 +750,8 @@ std::string describe_threads(const Warp& w, LaneMask mask) {
   if (w.cta->launch->config.grid.volume() > 1) s = fmt::format("CTA {} ", w.cta->linear);
   const auto first = static_cast<uint32_t>(__builtin_ctz(mask));
   if (__builtin_popcount(mask) == 1) return s + fmt::format("thread {}", w.first_thread() + first);
-  return s + fmt::format("threads {}-{}", w.first_thread() + first, w.first_thread() + 31 - static_cast<uint32_t>(__builtin_clz(mask)));
+  return s + fmt::format("threads {}-{}", w.first_thread() + first,
+                         w.first_thread() + 31 - static_cast<uint32_t>(__builtin_clz(mask)));
 }
 
 void register_control_decoders(DecoderTable& table) {

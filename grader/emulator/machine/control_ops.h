@@ -7,7 +7,8 @@
 
 namespace handoff::machine {
 
-/// bra: `target` is the code index. The interpreter executes it in its own loop; the handler is called when lanes diverge.
+/// bra: `target` is the code index. The interpreter executes it in its own loop; the handler is called when lanes
+/// diverge.
 void branch(Warp& w, const Inst& i, LaneMask mask);
 /// brx.idx: a = index slot, list = targets.
 void branch_indexed(Warp& w, const Inst& i, LaneMask mask);

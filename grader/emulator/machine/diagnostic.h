@@ -25,10 +25,10 @@ struct RelatedPlace {
 
 /// One diagnosis. `id` is one of the catalogue (docs/diagnostics/); ids are stable.
 struct Diagnostic {
-  std::string id;  ///< "stale-parity"
+  std::string id;                       ///< "stale-parity"
   Severity severity = Severity::Error;  ///< of this occurrence; some ids occur with two
-  std::string message;  ///< one sentence: what happened, to which thread, barrier, bytes
-  std::string hint;     ///< one sentence: what would order it or put it right; may be empty
+  std::string message;                  ///< one sentence: what happened, to which thread, barrier, bytes
+  std::string hint;                     ///< one sentence: what would order it or put it right; may be empty
   SourcePlace place;  ///< the later access of an ordering fault, the first waiter of a deadlock, else the instruction
   std::vector<RelatedPlace> related;  ///< the other party; where a fence, wait or arrive belongs
 };

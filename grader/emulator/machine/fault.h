@@ -8,12 +8,14 @@
 
 namespace handoff::machine {
 
-/// Thrown by handlers and async units. `diagnostic.place` may be empty: the interpreter fills in the current instruction's.
+/// Thrown by handlers and async units. `diagnostic.place` may be empty: the interpreter fills in the current
+/// instruction's.
 struct Fault {
-  Diagnostic diagnostic;
-  bool hang = false;  ///< deadlock or stall rather than a broken rule
+  Diagnostic diagnostic;  ///< what is reported
+  bool hang = false;      ///< deadlock or stall rather than a broken rule
 };
 
+/// A fault with this id, message and hint, and without a place.
 inline Fault make_fault(std::string id, std::string message, std::string hint = {}) {
   Fault f;
   f.diagnostic.id = std::move(id);

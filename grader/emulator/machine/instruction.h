@@ -1,10 +1,11 @@
 // A decoded instruction and how handlers reach registers.
 //
 // The register file of a warp is one block of bytes. A 32-bit (or narrower) register is `uint32_t[32]`, one element a
-// lane; a 64-bit one `uint64_t[32]`; a 128-bit one `unsigned __int128[32]`; a predicate one `uint32_t`, bit l for lane l.
-// Operands are byte offsets into that block. Immediates, parameters' addresses and special registers that do not change are
-// slots of the same block, filled before the warp starts: a handler never asks what kind of operand it has.
-// Registers of 8 and 16 bits live in 32-bit slots whose upper bits are zero: writers of such registers must keep them so.
+// lane; a 64-bit one `uint64_t[32]`; a 128-bit one `unsigned __int128[32]`; a predicate one `uint32_t`, bit l for lane
+// l. Operands are byte offsets into that block. Immediates, parameters' addresses and special registers that do not
+// change are slots of the same block, filled before the warp starts: a handler never asks what kind of operand it has.
+// Registers of 8 and 16 bits live in 32-bit slots whose upper bits are zero: writers of such registers must keep them
+// so.
 #pragma once
 
 #include <cstddef>
@@ -36,8 +37,8 @@ inline constexpr uint8_t kSyncNone = 0, kSyncAligned = 1, kSyncMask = 2;
 /// One decoded instruction. Field use is the handler's business; these are the conventions:
 /// d destination, e second destination, a b c x sources, in the order of the PTX operands.
 struct Inst {
-  Handler fn = nullptr;          ///< executes it
-  uint32_t guard = kNoOperand;   ///< predicate slot
+  Handler fn = nullptr;         ///< executes it
+  uint32_t guard = kNoOperand;  ///< predicate slot
   /// Destinations: slots.
   ///@{
   uint32_t d = kNoOperand, e = kNoOperand;
@@ -46,19 +47,20 @@ struct Inst {
   ///@{
   uint32_t a = kNoOperand, b = kNoOperand, c = kNoOperand, x = kNoOperand;
   ///@}
-  uint32_t list = 0;             ///< index of the first entry in Program::operand_pool
-  uint16_t list_size = 0;        ///< entries
-  uint16_t cost = 1;             ///< issue cycles of the timing model
-  uint8_t guard_negated = 0;     ///< 1: `@!p`
-  uint8_t ends_slice = 0;        ///< may change fragments, block or jump: runs with Fragment::pc up to date, unguarded lanes split off
-  uint8_t sync = 0;              ///< kSyncNone, kSyncAligned (all live lanes), kSyncMask (lanes of slot x)
-  uint8_t sub = 0;               ///< handler-specific selector
-  uint8_t width = 0;             ///< handler-specific: access bytes, vector length…
-  uint64_t imm = 0;              ///< handler-specific constant
-  int64_t offset = 0;            ///< bytes added to an address
-  uint32_t target = 0;           ///< branch target (code index)
-  uint32_t statement = 0;        ///< index into the function's statements
-  uint32_t function = 0;         ///< index into Program::functions
+  uint32_t list = 0;          ///< index of the first entry in Program::operand_pool
+  uint16_t list_size = 0;     ///< entries
+  uint16_t cost = 1;          ///< issue cycles of the timing model
+  uint8_t guard_negated = 0;  ///< 1: `@!p`
+  /// May change fragments, block or jump: runs with Fragment::pc up to date, unguarded lanes split off.
+  uint8_t ends_slice = 0;
+  uint8_t sync = 0;        ///< kSyncNone, kSyncAligned (all live lanes), kSyncMask (lanes of slot x)
+  uint8_t sub = 0;         ///< handler-specific selector
+  uint8_t width = 0;       ///< handler-specific: access bytes, vector length…
+  uint64_t imm = 0;        ///< handler-specific constant
+  int64_t offset = 0;      ///< bytes added to an address
+  uint32_t target = 0;     ///< branch target (code index)
+  uint32_t statement = 0;  ///< index into the function's statements
+  uint32_t function = 0;   ///< index into Program::functions
 };
 
 /// Registers as arrays over lanes. `regs` is the warp's register file.
@@ -74,13 +76,13 @@ inline const T* lanes(const std::byte* regs, uint32_t offset) {
 /// Storage class of an operand in bytes a lane: 4, 8 or 16; 0 for a predicate.
 using SlotWidth = uint8_t;
 
-/// A decoded memory operand: value of `slot` (32 or 64 bits a lane) + offset, in `space`. Const and the entry's param space have become
-/// Global, params of functions Local; Generic is decided lane by lane when it runs.
+/// A decoded memory operand: value of `slot` (32 or 64 bits a lane) + offset, in `space`. Const and the entry's param
+/// space have become Global, params of functions Local; Generic is decided lane by lane when it runs.
 struct MemoryOperand {
-  uint32_t slot = kNoOperand;               ///< holds the base
-  int64_t offset = 0;                       ///< bytes added to it
+  uint32_t slot = kNoOperand;              ///< holds the base
+  int64_t offset = 0;                      ///< bytes added to it
   ptx::Space space = ptx::Space::Generic;  ///< after the folding above
-  bool wide = true;  ///< 64-bit slot
+  bool wide = true;                        ///< 64-bit slot
 };
 
 /// What a decoder sees: turns operands into slots. Implemented by machine/decode.cc.
@@ -89,8 +91,9 @@ class DecodeContext {
   virtual ~DecodeContext() = default;
   /// Slot of a destination register. A sink `_` gives a scratch slot of `width`.
   virtual uint32_t destination(const ptx::Operand& operand, SlotWidth width) = 0;
-  /// Slot of a source: register (its own width), immediate (made a constant of type `type`: floats converted between f32 and
-  /// f64 forms as PTX §4.5 says, integers truncated), symbol (its address), special register. `!p` gives the negation.
+  /// Slot of a source: register (its own width), immediate (made a constant of type `type`: floats converted between
+  /// f32 and f64 forms as PTX §4.5 says, integers truncated), symbol (its address), special register. `!p` gives the
+  /// negation.
   virtual uint32_t source(const ptx::Operand& operand, ptx::Type type) = 0;
   /// Width of the slot that source()/destination() gives for this operand (immediates: of `type`).
   virtual SlotWidth width(const ptx::Operand& operand, ptx::Type type) = 0;
@@ -108,7 +111,8 @@ class DecodeContext {
 
 /// Turns a resolved statement into `inst` (fn and operands; guard, target, cost defaults are set by the caller).
 /// Returns an empty string, or why this form is not supported.
-using Decoder = std::string (*)(DecodeContext& context, const ptx::Resolved& resolved, const ptx::Statement& statement, Inst* inst);
+using Decoder = std::string (*)(DecodeContext& context, const ptx::Resolved& resolved, const ptx::Statement& statement,
+                                Inst* inst);
 
 /// Decoder attached to each Op; nullptr where none. Filled by register_*_decoders functions of machine/ and async/.
 struct DecoderTable {

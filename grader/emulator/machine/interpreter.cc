@@ -1,29 +1,32 @@
 // Tested by interpreter_test.cc and grader/emulator/emulator_test.cc.
 //
-// The interpreter executes warps. A warp's live lanes form fragments: lanes with the same call stack and the same PC. Usually there is
-// one. A branch that lanes take differently makes two; when a fragment arrives at another's place they become one again. The ready
-// fragment with the lowest PC runs first, which is where reconvergence lies in the code that nvcc lays out; a turn counter keeps a
-// fragment that loops from starving the others (Volta's independent thread scheduling promises progress, nothing more).
+// The interpreter executes warps. A warp's live lanes form fragments: lanes with the same call stack and the same PC.
+// Usually there is one. A branch that lanes take differently makes two; when a fragment arrives at another's place they
+// become one again. The ready fragment with the lowest PC runs first, which is where reconvergence lies in the code
+// that nvcc lays out; a turn counter keeps a fragment that loops from starving the others (Volta's independent thread
+// scheduling promises progress, nothing more).
 //
-// Parking. An instruction with .sync names its lanes in a mask, one with .aligned means every live lane of the warp. A fragment that
-// arrives there without all of them is parked until the rest comes. Lanes that have exited are not waited for (PTX: "all
-// non-exited threads"). bar.warp.sync joins lanes at different PCs as well, as the ISA allows.
+// Parking. An instruction with .sync names its lanes in a mask, one with .aligned means every live lane of the warp. A
+// fragment that arrives there without all of them is parked until the rest comes. Lanes that have exited are not waited
+// for (PTX: "all non-exited threads"). bar.warp.sync joins lanes at different PCs as well, as the ISA allows.
 //
-// Spinning. At a taken backward branch the fragment compares itself with its last visit: no side effect in between, and the
-// registers that the loop carries unchanged. Then the next iteration can only differ if memory that it reads changes, so the fragment
-// sleeps until the epoch of shared or global memory moves, or, if the loop read a clock or slept, for a growing stretch of
-// virtual time. The comparison starts after eight such iterations and backs off, so ordinary loops pay two integer compares.
+// Spinning. At a taken backward branch the fragment compares itself with its last visit: no side effect in between, and
+// the registers that the loop carries unchanged. Then the next iteration can only differ if memory that it reads
+// changes, so the fragment sleeps until the epoch of shared or global memory moves, or, if the loop read a clock or
+// slept, for a growing stretch of virtual time. The comparison starts after eight such iterations and backs off, so
+// ordinary loops pay two integer compares.
 //
-// A try_wait whose phase is not complete answers false at once the first time, so that code without a retry loop is seen to go on; a second try at
-// the same place without a side effect in between sleeps until the barrier changes (async/mbarrier.cc).
+// A try_wait whose phase is not complete answers false at once the first time, so that code without a retry loop is
+// seen to go on; a second try at the same place without a side effect in between sleeps until the barrier changes
+// (async/mbarrier.cc).
 //
 // What this file does not do: order warps (launch.cc), or know any instruction beyond `bra`.
 #include "grader/emulator/machine/interpreter.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cstring>
-
-#include <fmt/format.h>
 
 #include "grader/emulator/machine/control_ops.h"
 #include "grader/emulator/machine/fault.h"
@@ -32,9 +35,9 @@
 namespace handoff::machine {
 namespace {
 
-constexpr uint32_t kFirstSpinCheck = 8;     // iterations without effect before the first comparison
+constexpr uint32_t kFirstSpinCheck = 8;      // iterations without effect before the first comparison
 constexpr uint32_t kMaxSpinSleep = 1 << 20;  // cycles
-constexpr uint32_t kFairTurn = 4096;        // instructions before another ready fragment of the warp gets a turn
+constexpr uint32_t kFairTurn = 4096;         // instructions before another ready fragment of the warp gets a turn
 
 /// Lanes that must be present at a collective instruction, or 0 if it asks for none.
 LaneMask required_lanes(const Warp& w, const Inst& i, LaneMask executing) {
@@ -44,8 +47,8 @@ LaneMask required_lanes(const Warp& w, const Inst& i, LaneMask executing) {
   return named & w.live;
 }
 
-/// Which of the executing lanes can execute the collective `i` now. Lanes may name different members (tiles of cooperative groups do):
-/// then one set at a time goes. 0: some member of every set is missing.
+/// Which of the executing lanes can execute the collective `i` now. Lanes may name different members (tiles of
+/// cooperative groups do): then one set at a time goes. 0: some member of every set is missing.
 LaneMask complete_set(const Warp& w, const Inst& i, LaneMask executing) {
   if (i.sync == kSyncAligned) return (w.live & ~executing) == 0 ? executing : 0;
   const auto* member = lanes<uint32_t>(w.regs, i.x);
@@ -353,7 +356,8 @@ uint64_t run_slice(Warp& w, uint64_t until, uint32_t limit) {
     } else if (w.fragments.size() > 1) {
       if (f.state == Fragment::State::Parked) {
         for (Fragment& p : w.fragments) {
-          if (&p != &f && p.state == Fragment::State::Parked && p.pc == f.pc && p.stack == f.stack) p.state = Fragment::State::Ready, f.state = Fragment::State::Ready;
+          if (&p != &f && p.state == Fragment::State::Parked && p.pc == f.pc && p.stack == f.stack)
+            p.state = Fragment::State::Ready, f.state = Fragment::State::Ready;
         }
       } else if (f.state == Fragment::State::Ready && f.wake_time < w.time) {
         f.wake_time = w.time;
@@ -372,13 +376,17 @@ void report_stuck_collective(Warp& w) {
     const Launch& launch = *w.cta->launch;
     const Inst& i = launch.program->code[f.pc];
     const LaneMask missing = required_lanes(w, i, f.mask) & ~f.mask;
-    const std::string where = fmt::format("{} wait at `{}`", describe_lanes(w, f.mask), launch.program->statement(i).text);
-    Fault fault = make_fault("diverged-collective", missing == 0 ? fmt::format("{}, but their member masks disagree", where)
-                                                                 : fmt::format("{} for lanes {} of the same warp, which cannot get there", where, lane_ranges(missing)));
+    const std::string where =
+        fmt::format("{} wait at `{}`", describe_lanes(w, f.mask), launch.program->statement(i).text);
+    Fault fault = make_fault("diverged-collective",
+                             missing == 0 ? fmt::format("{}, but their member masks disagree", where)
+                                          : fmt::format("{} for lanes {} of the same warp, which cannot get there",
+                                                        where, lane_ranges(missing)));
     fault.diagnostic.place = launch.program->place(i);
     for (const Fragment& o : w.fragments) {
       if (&o == &f || (o.mask & missing) == 0) continue;
-      fault.diagnostic.related.push_back({launch.program->place(launch.program->code[o.pc]), fmt::format("lanes {} are here", lane_ranges(o.mask))});
+      fault.diagnostic.related.push_back(
+          {launch.program->place(launch.program->code[o.pc]), fmt::format("lanes {} are here", lane_ranges(o.mask))});
     }
     throw fault;
   }
@@ -401,7 +409,8 @@ std::string describe_lanes(const Warp& w, LaneMask mask) {
   std::string s;
   if (w.cta->launch->config.grid.volume() > 1) s = fmt::format("CTA {} ", w.cta->linear);
   s += fmt::format("warp {}", w.index);
-  s += __builtin_popcount(mask) == 1 ? fmt::format(" lane {}", lane_ranges(mask)) : fmt::format(" lanes {}", lane_ranges(mask));
+  s += __builtin_popcount(mask) == 1 ? fmt::format(" lane {}", lane_ranges(mask))
+                                     : fmt::format(" lanes {}", lane_ranges(mask));
   return s;
 }
 
@@ -417,10 +426,12 @@ Waiter waiter_of(const Warp& w, const Fragment& f) {
     const auto& waits = f.state == Fragment::State::Blocked ? f.waits : f.last_test;
     for (const WaitTarget& t : waits) {
       if (!what.empty()) what += " or ";
-      what += t.kind == WaitTarget::Kind::Mbarrier && launch.async != nullptr && launch.async->describe_wait != nullptr ? launch.async->describe_wait(t)
+      what += t.kind == WaitTarget::Kind::Mbarrier && launch.async != nullptr && launch.async->describe_wait != nullptr
+                  ? launch.async->describe_wait(t)
               : t.kind == WaitTarget::Kind::NamedBarrier ? fmt::format("barrier {}", t.offset)
-              : t.kind == WaitTarget::Kind::WarpSync     ? fmt::format("lanes {} of its warp", lane_ranges(t.offset & w.live & ~f.mask))
-                                                         : std::string("its copies");
+              : t.kind == WaitTarget::Kind::WarpSync
+                  ? fmt::format("lanes {} of its warp", lane_ranges(t.offset & w.live & ~f.mask))
+                  : std::string("its copies");
     }
     if (what.empty()) what = "memory to change";
   }

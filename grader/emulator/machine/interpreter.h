@@ -8,18 +8,20 @@
 
 namespace handoff::machine {
 
-/// Runs one ready fragment of `w` until it blocks, parks, diverges from the warp's other fragments, passes virtual time `until`, or has
-/// executed `limit` instructions. Returns the number of warp-instructions executed. Throws Fault.
+/// Runs one ready fragment of `w` until it blocks, parks, diverges from the warp's other fragments, passes virtual time
+/// `until`, or has executed `limit` instructions. Returns the number of warp-instructions executed. Throws Fault.
 uint64_t run_slice(Warp& w, uint64_t until, uint32_t limit);
 
-/// Lanes parked at a .sync/.aligned instruction that can never be joined (nothing else of the warp can run or be woken): the fault.
+/// Lanes parked at a .sync/.aligned instruction that can never be joined (nothing else of the warp can run or be
+/// woken): the fault.
 void report_stuck_collective(Warp& w);
 
 /// What a fragment that cannot run waits for, for deadlock reports: place of the wait, "full, parity 0".
 struct Waiter {
-  SourcePlace place;
-  std::string what;
+  SourcePlace place;  ///< of the wait
+  std::string what;   ///< what it waits for
 };
+/// The wait of fragment `f` of warp `w`, which is not Ready.
 Waiter waiter_of(const Warp& w, const Fragment& f);
 
 }  // namespace handoff::machine

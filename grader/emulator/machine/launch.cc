@@ -1,23 +1,25 @@
 // Tested by grader/emulator/emulator_test.cc.
 //
-// Runs a grid. CTAs (clusters, once they exist) become resident domains as the device model has room; each has its own clock
-// and event queue. The domain that is furthest behind in virtual time runs next, for a window; so a CTA that spins on a flag yields to
-// the one that sets it, and a grid that needs more resident CTAs than the chip holds is found out.
+// Runs a grid. CTAs (clusters, once they exist) become resident domains as the device model has room; each has its own
+// clock and event queue. The domain that is furthest behind in virtual time runs next, for a window; so a CTA that
+// spins on a flag yields to the one that sets it, and a grid that needs more resident CTAs than the chip holds is found
+// out.
 //
-// Inside a domain the warp that is ready earliest runs a slice, and events (completions of asynchronous operations) fire when
-// their time comes. The schedules differ only in when completions may happen and which warp goes first:
+// Inside a domain the warp that is ready earliest runs a slice, and events (completions of asynchronous operations)
+// fire when their time comes. The schedules differ only in when completions may happen and which warp goes first:
 //   nominal   completion at its modelled time, earliest warp first
 //   lazy      completions are held until no fragment can run, then released one at a time in order of issue
 //   eager     completion at issue
 //   reverse   held like lazy, released in the opposite order
 //   random    delays, slices and the choice among ready warps drawn from the seed
 //
-// When no warp can run and nothing is in flight the domain is stuck until global memory changes. When all resident domains are stuck and
-// no other can start, the launch is deadlocked. Instructions without any progress beyond a budget are a stall.
+// When no warp can run and nothing is in flight the domain is stuck until global memory changes. When all resident
+// domains are stuck and no other can start, the launch is deadlocked. Instructions without any progress beyond a budget
+// are a stall.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <map>
-
-#include <fmt/format.h>
 
 #include "grader/emulator/machine/fault.h"
 #include "grader/emulator/machine/interpreter.h"
@@ -27,15 +29,18 @@
 namespace handoff::machine {
 namespace {
 
-constexpr uint64_t kWindow = 1 << 20;       // cycles a domain may run ahead before another gets its turn
-constexpr uint64_t kSkew = 64;              // cycles a warp may run ahead of the next one of its domain
-constexpr uint32_t kSliceLimit = 1 << 14;   // instructions of one slice
+constexpr uint64_t kWindow = 1 << 20;      // cycles a domain may run ahead before another gets its turn
+constexpr uint64_t kSkew = 64;             // cycles a warp may run ahead of the next one of its domain
+constexpr uint32_t kSliceLimit = 1 << 14;  // instructions of one slice
 
 bool later(const std::unique_ptr<Event>& a, const std::unique_ptr<Event>& b) {
   return a->time != b->time ? a->time > b->time : a->sequence > b->sequence;
 }
 
-struct Slot { uint64_t free_at; uint32_t sm; };
+struct Slot {
+  uint64_t free_at;
+  uint32_t sm;
+};
 
 class Runner {
  public:
@@ -58,10 +63,12 @@ class Runner {
   void make_slots() {
     const uint64_t threads = l_.config.block.volume();
     const uint64_t smem = uint64_t{l_.program->dynamic_smem_offset} + l_.config.dynamic_smem;
-    uint64_t per_sm = std::min<uint64_t>(l_.model.max_ctas_per_sm, l_.model.max_threads_per_sm / ((threads + 31) / 32 * 32));
+    uint64_t per_sm =
+        std::min<uint64_t>(l_.model.max_ctas_per_sm, l_.model.max_threads_per_sm / ((threads + 31) / 32 * 32));
     per_sm = std::max<uint64_t>(1, std::min(per_sm, l_.model.smem_per_sm / std::max<uint64_t>(smem, 1)));
     capacity_ = per_sm * l_.model.sms;
-    for (uint64_t k = 0; k < std::min(capacity_, total_); k++) slots_.push_back({0, static_cast<uint32_t>(k % l_.model.sms)});
+    for (uint64_t k = 0; k < std::min(capacity_, total_); k++)
+      slots_.push_back({0, static_cast<uint32_t>(k % l_.model.sms)});
     std::reverse(slots_.begin(), slots_.end());  // taken from the back: lowest SM first
   }
 
@@ -145,54 +152,127 @@ class Runner {
     const LaunchConfig& c = l_.config;
     for (const Program::Special& s : l_.program->specials) {
       const auto each = [&](auto f) {
-        for (int lane = 0; lane < kWarpSize; lane++) lanes<uint32_t>(w.regs, s.offset)[lane] = f(static_cast<uint32_t>(lane));
+        for (int lane = 0; lane < kWarpSize; lane++)
+          lanes<uint32_t>(w.regs, s.offset)[lane] = f(static_cast<uint32_t>(lane));
       };
       const auto all = [&](uint64_t v) { each([v](uint32_t) { return static_cast<uint32_t>(v); }); };
       const uint32_t first = w.first_thread();
       switch (s.which) {
-        case SpecialRegister::TidX: each([&](uint32_t l) { return (first + l) % c.block.x; }); break;
-        case SpecialRegister::TidY: each([&](uint32_t l) { return (first + l) / c.block.x % c.block.y; }); break;
-        case SpecialRegister::TidZ: each([&](uint32_t l) { return (first + l) / (c.block.x * c.block.y); }); break;
-        case SpecialRegister::NtidX: all(c.block.x); break;
-        case SpecialRegister::NtidY: all(c.block.y); break;
-        case SpecialRegister::NtidZ: all(c.block.z); break;
-        case SpecialRegister::CtaidX: all(cta.id[0]); break;
-        case SpecialRegister::CtaidY: all(cta.id[1]); break;
-        case SpecialRegister::CtaidZ: all(cta.id[2]); break;
-        case SpecialRegister::NctaidX: all(c.grid.x); break;
-        case SpecialRegister::NctaidY: all(c.grid.y); break;
-        case SpecialRegister::NctaidZ: all(c.grid.z); break;
-        case SpecialRegister::LaneId: each([](uint32_t l) { return l; }); break;
-        case SpecialRegister::WarpId: all(w.index); break;
-        case SpecialRegister::NwarpId: all(cta.warps.size()); break;
-        case SpecialRegister::SmId: all(cta.domain->sm); break;
-        case SpecialRegister::NsmId: all(l_.model.sms); break;
-        case SpecialRegister::GridId: std::fill_n(lanes<uint64_t>(w.regs, s.offset), kWarpSize, 1); break;
-        case SpecialRegister::LanemaskEq: each([](uint32_t l) { return 1u << l; }); break;
-        case SpecialRegister::LanemaskLe: each([](uint32_t l) { return (2u << l) - 1; }); break;
-        case SpecialRegister::LanemaskLt: each([](uint32_t l) { return (1u << l) - 1; }); break;
-        case SpecialRegister::LanemaskGe: each([](uint32_t l) { return ~((1u << l) - 1); }); break;
-        case SpecialRegister::LanemaskGt: each([](uint32_t l) { return ~((2u << l) - 1); }); break;
+        case SpecialRegister::TidX:
+          each([&](uint32_t l) { return (first + l) % c.block.x; });
+          break;
+        case SpecialRegister::TidY:
+          each([&](uint32_t l) { return (first + l) / c.block.x % c.block.y; });
+          break;
+        case SpecialRegister::TidZ:
+          each([&](uint32_t l) { return (first + l) / (c.block.x * c.block.y); });
+          break;
+        case SpecialRegister::NtidX:
+          all(c.block.x);
+          break;
+        case SpecialRegister::NtidY:
+          all(c.block.y);
+          break;
+        case SpecialRegister::NtidZ:
+          all(c.block.z);
+          break;
+        case SpecialRegister::CtaidX:
+          all(cta.id[0]);
+          break;
+        case SpecialRegister::CtaidY:
+          all(cta.id[1]);
+          break;
+        case SpecialRegister::CtaidZ:
+          all(cta.id[2]);
+          break;
+        case SpecialRegister::NctaidX:
+          all(c.grid.x);
+          break;
+        case SpecialRegister::NctaidY:
+          all(c.grid.y);
+          break;
+        case SpecialRegister::NctaidZ:
+          all(c.grid.z);
+          break;
+        case SpecialRegister::LaneId:
+          each([](uint32_t l) { return l; });
+          break;
+        case SpecialRegister::WarpId:
+          all(w.index);
+          break;
+        case SpecialRegister::NwarpId:
+          all(cta.warps.size());
+          break;
+        case SpecialRegister::SmId:
+          all(cta.domain->sm);
+          break;
+        case SpecialRegister::NsmId:
+          all(l_.model.sms);
+          break;
+        case SpecialRegister::GridId:
+          std::fill_n(lanes<uint64_t>(w.regs, s.offset), kWarpSize, 1);
+          break;
+        case SpecialRegister::LanemaskEq:
+          each([](uint32_t l) { return 1u << l; });
+          break;
+        case SpecialRegister::LanemaskLe:
+          each([](uint32_t l) { return (2u << l) - 1; });
+          break;
+        case SpecialRegister::LanemaskLt:
+          each([](uint32_t l) { return (1u << l) - 1; });
+          break;
+        case SpecialRegister::LanemaskGe:
+          each([](uint32_t l) { return ~((1u << l) - 1); });
+          break;
+        case SpecialRegister::LanemaskGt:
+          each([](uint32_t l) { return ~((2u << l) - 1); });
+          break;
         // Without clusters every CTA is a cluster of its own.
-        case SpecialRegister::ClusteridX: all(cta.id[0]); break;
-        case SpecialRegister::ClusteridY: all(cta.id[1]); break;
-        case SpecialRegister::ClusteridZ: all(cta.id[2]); break;
-        case SpecialRegister::NclusteridX: all(c.grid.x); break;
-        case SpecialRegister::NclusteridY: all(c.grid.y); break;
-        case SpecialRegister::NclusteridZ: all(c.grid.z); break;
+        case SpecialRegister::ClusteridX:
+          all(cta.id[0]);
+          break;
+        case SpecialRegister::ClusteridY:
+          all(cta.id[1]);
+          break;
+        case SpecialRegister::ClusteridZ:
+          all(cta.id[2]);
+          break;
+        case SpecialRegister::NclusteridX:
+          all(c.grid.x);
+          break;
+        case SpecialRegister::NclusteridY:
+          all(c.grid.y);
+          break;
+        case SpecialRegister::NclusteridZ:
+          all(c.grid.z);
+          break;
         case SpecialRegister::ClusterCtaidX:
         case SpecialRegister::ClusterCtaidY:
         case SpecialRegister::ClusterCtaidZ:
-        case SpecialRegister::ClusterCtarank: all(cta.rank); break;
+        case SpecialRegister::ClusterCtarank:
+          all(cta.rank);
+          break;
         case SpecialRegister::ClusterNctaidX:
         case SpecialRegister::ClusterNctaidY:
         case SpecialRegister::ClusterNctaidZ:
-        case SpecialRegister::ClusterNctarank: all(1); break;
-        case SpecialRegister::IsExplicitCluster: *lanes<uint32_t>(w.regs, s.offset) = 0; break;
-        case SpecialRegister::TotalSmemSize: all(cta.smem.size()); break;
-        case SpecialRegister::AggrSmemSize: all(cta.smem.size()); break;
-        case SpecialRegister::DynamicSmemSize: all(c.dynamic_smem); break;
-        case SpecialRegister::ReservedSmemBegin: all(0); break;
+        case SpecialRegister::ClusterNctarank:
+          all(1);
+          break;
+        case SpecialRegister::IsExplicitCluster:
+          *lanes<uint32_t>(w.regs, s.offset) = 0;
+          break;
+        case SpecialRegister::TotalSmemSize:
+          all(cta.smem.size());
+          break;
+        case SpecialRegister::AggrSmemSize:
+          all(cta.smem.size());
+          break;
+        case SpecialRegister::DynamicSmemSize:
+          all(c.dynamic_smem);
+          break;
+        case SpecialRegister::ReservedSmemBegin:
+          all(0);
+          break;
       }
     }
   }
@@ -212,7 +292,8 @@ class Runner {
 
   /// Is there a warp that can run without merely polling a clock?
   static bool only_polls(const Warp& w) {
-    return std::all_of(w.fragments.begin(), w.fragments.end(), [](const Fragment& f) { return f.state != Fragment::State::Ready; });
+    return std::all_of(w.fragments.begin(), w.fragments.end(),
+                       [](const Fragment& f) { return f.state != Fragment::State::Ready; });
   }
 
   void fire_next(Domain& d) {
@@ -291,8 +372,10 @@ class Runner {
     const bool total = l_.warp_instructions > l_.config.instruction_budget;
     if (!total && l_.warp_instructions - l_.progress_mark <= l_.config.progress_budget) return;
     const Fragment& f = w.fragments.empty() ? Fragment{} : w.fragments[0];
-    Fault fault = make_fault("stalled", fmt::format("{} is still running after {} warp-instructions{}: an endless loop?", describe_lanes(w, f.mask == 0 ? kFullMask : f.mask),
-                                                    l_.warp_instructions, total ? "" : " without any progress"));
+    Fault fault =
+        make_fault("stalled", fmt::format("{} is still running after {} warp-instructions{}: an endless loop?",
+                                          describe_lanes(w, f.mask == 0 ? kFullMask : f.mask), l_.warp_instructions,
+                                          total ? "" : " without any progress"));
     fault.diagnostic.place = l_.program->place(l_.program->code[f.pc]);
     fault.hang = true;
     throw fault;
@@ -311,18 +394,25 @@ class Runner {
 
   void finish(Domain& d) {
     l_.modeled_cycles = std::max(l_.modeled_cycles, d.now);
-    slots_.insert(std::upper_bound(slots_.begin(), slots_.end(), d.now, [](uint64_t t, const Slot& s) { return t >= s.free_at; }), {d.now, d.sm});
+    slots_.insert(
+        std::upper_bound(slots_.begin(), slots_.end(), d.now, [](uint64_t t, const Slot& s) { return t >= s.free_at; }),
+        {d.now, d.sm});
     std::erase_if(l_.resident, [&](const auto& p) { return p.get() == &d; });
     l_.progress_mark = l_.warp_instructions;
   }
 
   [[noreturn]] void report_deadlock() {
-    struct Group { SourcePlace place; std::string what; uint32_t threads = 0; };
+    struct Group {
+      SourcePlace place;
+      std::string what;
+      uint32_t threads = 0;
+    };
     std::vector<Group> groups;
     for (auto& d : l_.resident) {
       for (auto& cta : d->ctas) {
         for (Warp& w : cta->warps) {
-          const bool others_blocked = std::any_of(w.fragments.begin(), w.fragments.end(), [](const Fragment& f) { return f.state != Fragment::State::Parked; });
+          const bool others_blocked = std::any_of(w.fragments.begin(), w.fragments.end(),
+                                                  [](const Fragment& f) { return f.state != Fragment::State::Parked; });
           if (!w.fragments.empty() && !others_blocked) report_stuck_collective(w);
         }
       }
@@ -330,14 +420,18 @@ class Runner {
     for (auto& d : l_.resident) {
       for (auto& cta : d->ctas) {
         const size_t before = l_.state.size();
-        if (l_.async != nullptr && l_.async->describe_barriers != nullptr && l_.state.size() < 16) l_.async->describe_barriers(*cta, l_.state);
+        if (l_.async != nullptr && l_.async->describe_barriers != nullptr && l_.state.size() < 16)
+          l_.async->describe_barriers(*cta, l_.state);
         if (l_.config.grid.volume() > 1) {
-          for (size_t k = before; k < l_.state.size(); k++) l_.state[k] = fmt::format("CTA {}: {}", cta->linear, l_.state[k]);
+          for (size_t k = before; k < l_.state.size(); k++)
+            l_.state[k] = fmt::format("CTA {}: {}", cta->linear, l_.state[k]);
         }
         for (const Warp& w : cta->warps) {
           for (const Fragment& f : w.fragments) {
             const Waiter waiter = waiter_of(w, f);
-            auto same = std::find_if(groups.begin(), groups.end(), [&](const Group& g) { return g.place.line == waiter.place.line && g.what == waiter.what; });
+            auto same = std::find_if(groups.begin(), groups.end(), [&](const Group& g) {
+              return g.place.line == waiter.place.line && g.what == waiter.what;
+            });
             if (same == groups.end()) same = groups.insert(groups.end(), {waiter.place, waiter.what, 0});
             same->threads += static_cast<uint32_t>(__builtin_popcount(f.mask));
           }
@@ -346,16 +440,20 @@ class Runner {
     }
     std::string first;
     for (const Group& g : groups) {
-      const std::string line = fmt::format("{} thread{} at {}:{} for {}", g.threads, g.threads == 1 ? "" : "s", g.place.file, g.place.line, g.what);
+      const std::string line = fmt::format("{} thread{} at {}:{} for {}", g.threads, g.threads == 1 ? "" : "s",
+                                           g.place.file, g.place.line, g.what);
       if (first.empty()) first = line;
       l_.state.push_back("waiting: " + line);
     }
     Fault fault = make_fault("deadlock", fmt::format("nothing can run any more; waiting: {}", first));
     if (next_cta_ < total_) {
-      fault.diagnostic.message += fmt::format("; {} of {} CTAs have not started because the resident ones do not end", total_ - next_cta_, total_);
+      fault.diagnostic.message += fmt::format("; {} of {} CTAs have not started because the resident ones do not end",
+                                              total_ - next_cta_, total_);
     }
     if (!groups.empty()) fault.diagnostic.place = groups[0].place;
-    for (size_t g = 1; g < groups.size(); g++) fault.diagnostic.related.push_back({groups[g].place, fmt::format("{} threads wait here for {}", groups[g].threads, groups[g].what)});
+    for (size_t g = 1; g < groups.size(); g++)
+      fault.diagnostic.related.push_back(
+          {groups[g].place, fmt::format("{} threads wait here for {}", groups[g].threads, groups[g].what)});
     fault.hang = true;
     throw fault;
   }
@@ -378,14 +476,21 @@ void Domain::add_event(std::unique_ptr<Event> event, uint64_t time) {
 void Domain::add_completion(std::unique_ptr<Event> event, uint64_t nominal_time) {
   event->sequence = launch->next_sequence++;
   switch (launch->config.schedule.kind) {
-    case Schedule::Kind::Nominal: add_event(std::move(event), nominal_time); break;
-    case Schedule::Kind::Eager: event->fire(*this); break;
+    case Schedule::Kind::Nominal:
+      add_event(std::move(event), nominal_time);
+      break;
+    case Schedule::Kind::Eager:
+      event->fire(*this);
+      break;
     case Schedule::Kind::Lazy:
-    case Schedule::Kind::Reverse: held.push_back(std::move(event)); break;
+    case Schedule::Kind::Reverse:
+      held.push_back(std::move(event));
+      break;
     case Schedule::Kind::Random: {
       // From at once to several times the nominal delay, short ones as likely as long ones.
       const uint64_t nominal = nominal_time > now ? nominal_time - now : 1;
-      const uint64_t delay = launch->random.below(4) == 0 ? launch->random.below(32) : launch->random.below(4 * nominal);
+      const uint64_t delay =
+          launch->random.below(4) == 0 ? launch->random.below(32) : launch->random.below(4 * nominal);
       add_event(std::move(event), now + delay);
       break;
     }
@@ -419,23 +524,36 @@ uint32_t Launch::push_stack(uint32_t parent, uint32_t return_pc) {
 
 std::string check_config(const Program& program, const LaunchConfig& config, const DeviceModel& model) {
   const auto positive = [](const Dim& d) { return d.x > 0 && d.y > 0 && d.z > 0; };
-  if (!positive(config.grid) || !positive(config.block) || !positive(config.cluster)) return "grid, block and cluster sizes must be positive";
-  if (config.block.volume() > 1024) return fmt::format("a block of {} threads; the limit is 1024", config.block.volume());
-  if (config.block.x > 1024 || config.block.y > 1024 || config.block.z > 64) return fmt::format("block size {}×{}×{}; the limits are 1024×1024×64", config.block.x, config.block.y, config.block.z);
-  if (config.grid.y > 65535 || config.grid.z > 65535 || config.grid.x > 0x7fffffffu) return "the grid is too large: x ≤ 2³¹−1, y and z ≤ 65535";
+  if (!positive(config.grid) || !positive(config.block) || !positive(config.cluster))
+    return "grid, block and cluster sizes must be positive";
+  if (config.block.volume() > 1024)
+    return fmt::format("a block of {} threads; the limit is 1024", config.block.volume());
+  if (config.block.x > 1024 || config.block.y > 1024 || config.block.z > 64)
+    return fmt::format("block size {}×{}×{}; the limits are 1024×1024×64", config.block.x, config.block.y,
+                       config.block.z);
+  if (config.grid.y > 65535 || config.grid.z > 65535 || config.grid.x > 0x7fffffffu)
+    return "the grid is too large: x ≤ 2³¹−1, y and z ≤ 65535";
   const uint64_t smem = uint64_t{program.dynamic_smem_offset} - kSharedBase + config.dynamic_smem;
   if (smem > model.smem_per_cta) {
-    return fmt::format("{} needs {} bytes of shared memory ({} static, {} dynamic); a block can have {}", program.name, smem, program.static_smem, config.dynamic_smem, model.smem_per_cta);
+    return fmt::format("{} needs {} bytes of shared memory ({} static, {} dynamic); a block can have {}", program.name,
+                       smem, program.static_smem, config.dynamic_smem, model.smem_per_cta);
   }
-  if (program.static_smem > 48 * 1024) return fmt::format("{} has {} bytes of static shared memory; the limit is 49152, more must be dynamic", program.name, program.static_smem);
+  if (program.static_smem > 48 * 1024)
+    return fmt::format("{} has {} bytes of static shared memory; the limit is 49152, more must be dynamic",
+                       program.name, program.static_smem);
   if (config.cluster.volume() > 1) return "clusters of more than one block are not emulated yet";
   const ptx::Function& f = *program.functions[0];
-  const uint64_t max_threads = uint64_t{std::max(1u, f.maxntid[0])} * std::max(1u, f.maxntid[1]) * std::max(1u, f.maxntid[2]);
+  const uint64_t max_threads =
+      uint64_t{std::max(1u, f.maxntid[0])} * std::max(1u, f.maxntid[1]) * std::max(1u, f.maxntid[2]);
   const Dim required{f.reqntid[0], std::max(1u, f.reqntid[1]), std::max(1u, f.reqntid[2])};
-  if (required.x != 0 && (config.block.x != required.x || config.block.y != required.y || config.block.z != required.z)) {
-    return fmt::format("a block of {}×{}×{} threads, but {} requires {}×{}×{}", config.block.x, config.block.y, config.block.z, program.name, required.x, required.y, required.z);
+  if (required.x != 0 &&
+      (config.block.x != required.x || config.block.y != required.y || config.block.z != required.z)) {
+    return fmt::format("a block of {}×{}×{} threads, but {} requires {}×{}×{}", config.block.x, config.block.y,
+                       config.block.z, program.name, required.x, required.y, required.z);
   }
-  if (f.maxntid[0] != 0 && config.block.volume() > max_threads) return fmt::format("a block of {} threads, but {} declares at most {}", config.block.volume(), program.name, max_threads);
+  if (f.maxntid[0] != 0 && config.block.volume() > max_threads)
+    return fmt::format("a block of {} threads, but {} declares at most {}", config.block.volume(), program.name,
+                       max_threads);
   return {};
 }
 

@@ -1,7 +1,7 @@
 // Tested by liveness_test.cc.
 //
-// Liveness is per thread, as PTX is: what lanes of a warp do side by side cannot disturb each other, since every lane owns its own
-// element of a slot. A guarded write does not end a live range (the old value may survive).
+// Liveness is per thread, as PTX is: what lanes of a warp do side by side cannot disturb each other, since every lane
+// owns its own element of a slot. A guarded write does not end a live range (the old value may survive).
 #include "grader/emulator/machine/liveness.h"
 
 #include <algorithm>
@@ -37,7 +37,8 @@ class BitSet {
   template <class F>
   void each(F&& f) const {
     for (size_t w = 0; w < words_.size(); w++) {
-      for (uint64_t bits = words_[w]; bits != 0; bits &= bits - 1) f(w * 64 + static_cast<size_t>(__builtin_ctzll(bits)));
+      for (uint64_t bits = words_[w]; bits != 0; bits &= bits - 1)
+        f(w * 64 + static_cast<size_t>(__builtin_ctzll(bits)));
     }
   }
 
@@ -81,7 +82,8 @@ Colouring colour(const ptx::Function& function, const std::vector<Flow>& flow) {
   std::vector<Block> blocks;
   std::vector<uint32_t> block_of(statements);
   for (uint32_t s = 0; s < statements; s++) {
-    if (leader[s]) blocks.push_back({s, s, {}, BitSet(registers), BitSet(registers), BitSet(registers), BitSet(registers)});
+    if (leader[s])
+      blocks.push_back({s, s, {}, BitSet(registers), BitSet(registers), BitSet(registers), BitSet(registers)});
     blocks.back().last = s;
     block_of[s] = static_cast<uint32_t>(blocks.size() - 1);
   }
@@ -131,10 +133,12 @@ Colouring colour(const ptx::Function& function, const std::vector<Flow>& flow) {
   for (uint32_t r = 0; r < registers; r++) {
     if (begin[r] != ~0u) intervals.push_back({r, begin[r], end[r]});
   }
-  std::sort(intervals.begin(), intervals.end(), [](const Interval& a, const Interval& b) { return a.begin != b.begin ? a.begin < b.begin : a.reg < b.reg; });
+  std::sort(intervals.begin(), intervals.end(), [](const Interval& a, const Interval& b) {
+    return a.begin != b.begin ? a.begin < b.begin : a.reg < b.reg;
+  });
 
-  // One linear scan a width class; slots of a class are contiguous. Intervals that only touch at one statement overlap: a
-  // handler may write its destination before it has read all its sources.
+  // One linear scan a width class; slots of a class are contiguous. Intervals that only touch at one statement overlap:
+  // a handler may write its destination before it has read all its sources.
   constexpr std::array<SlotWidth, 4> kClasses = {16, 8, 4, 0};
   uint32_t base = 0;
   for (SlotWidth width : kClasses) {

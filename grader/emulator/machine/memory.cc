@@ -1,10 +1,9 @@
 #include "grader/emulator/machine/memory.h"
 
+#include <fmt/format.h>
 #include <sys/mman.h>
 
 #include <cstring>
-
-#include <fmt/format.h>
 
 namespace handoff::machine {
 namespace {
@@ -97,7 +96,8 @@ std::string GlobalMemory::describe(uint64_t address) const {
     const Allocation& before = std::prev(it)->second;
     const uint64_t past = address - before.base;
     if (past < before.size) return fmt::format("byte {} of {}", past, named(before));
-    if (past - before.size < (uint64_t{1} << 30)) return fmt::format("{} bytes past the end of {}", past - before.size, named(before));
+    if (past - before.size < (uint64_t{1} << 30))
+      return fmt::format("{} bytes past the end of {}", past - before.size, named(before));
   }
   if (it != allocations_.end() && it->first - address < (uint64_t{1} << 30)) {
     return fmt::format("{} bytes before {}", it->first - address, named(it->second));

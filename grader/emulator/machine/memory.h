@@ -1,10 +1,10 @@
 // The address spaces of the emulated device.
 //
 // Generic addresses are 64 bits wide. Global memory (allocations, module variables, constant banks and the kernel's
-// parameter block alike) lies in one arena, so a global address is its own generic address and param and const addresses are
-// readable through generic pointers. Shared and local memory are windows: base + 32-bit offset. The shared window is 4 GiB
-// aligned, so the low 32 bits of a generic shared address are its shared::cta address; bits 24..31 of that offset name a CTA of the
-// cluster (rank + 1) as `mapa` makes them, 0 the executing CTA.
+// parameter block alike) lies in one arena, so a global address is its own generic address and param and const
+// addresses are readable through generic pointers. Shared and local memory are windows: base + 32-bit offset. The
+// shared window is 4 GiB aligned, so the low 32 bits of a generic shared address are its shared::cta address;
+// bits 24..31 of that offset name a CTA of the cluster (rank + 1) as `mapa` makes them, 0 the executing CTA.
 #pragma once
 
 #include <cstddef>
@@ -26,16 +26,18 @@ inline constexpr uint32_t kSharedMax = 227 * 1024;
 /// Memory that nobody wrote reads as this byte: NaN in every floating point type, −1 in every signed integer type.
 inline constexpr uint8_t kPoison = 0xff;
 
+/// Is the generic address `a` one of shared memory?
 inline bool in_shared_window(uint64_t a) { return a - kSharedWindow < kWindowSize; }
+/// Is the generic address `a` one of local memory?
 inline bool in_local_window(uint64_t a) { return a - kLocalWindow < kWindowSize; }
 
 /// One live piece of global memory.
 struct Allocation {
-  uint64_t base = 0;   ///< device address
-  uint64_t size = 0;   ///< bytes
-  std::byte* host = nullptr;
-  std::string name;    ///< for messages: "in", "module variable kConfig"; may be empty
-  bool writable = true;
+  uint64_t base = 0;          ///< device address
+  uint64_t size = 0;          ///< bytes
+  std::byte* host = nullptr;  ///< its bytes in this process
+  std::string name;           ///< for messages: "in", "module variable kConfig"; may be empty
+  bool writable = true;       ///< false: a store by the kernel is a fault (constants)
 };
 
 /// The arena. Not thread-safe.
@@ -46,11 +48,14 @@ class GlobalMemory {
   GlobalMemory(const GlobalMemory&) = delete;
   GlobalMemory& operator=(const GlobalMemory&) = delete;
 
-  /// `size` bytes (0 is made 1), 512-byte aligned, poisoned, with unmapped guard space behind. Returns nullptr if the arena is full.
+  /// `size` bytes (0 is made 1), 512-byte aligned, poisoned, with unmapped guard space behind. Returns nullptr if the
+  /// arena is full.
   const Allocation* allocate(uint64_t size, std::string name, bool writable = true);
   /// Frees the allocation that starts at `base`; false if there is none.
   bool free(uint64_t base);
+  /// Frees every allocation.
   void free_all();
+  /// Gives the allocation that starts at `base` another name; none there: nothing happens.
   void rename(uint64_t base, std::string name);
 
   /// The allocation that holds all of [address, address + bytes), or nullptr.
@@ -61,6 +66,7 @@ class GlobalMemory {
   }
   /// "global address 0x7f0000001000 is 4 bytes past the end of `in` (1024 bytes)" for messages about a bad address.
   std::string describe(uint64_t address) const;
+  /// Sum of the sizes of all allocations.
   uint64_t bytes_in_use() const { return in_use_; }
 
  private:

@@ -18,7 +18,8 @@ inline float half_to_float(uint16_t h) {
   const uint32_t sign = uint32_t{h & 0x8000u} << 16;
   const uint32_t exponent = h >> 10 & 31u, mantissa = h & 1023u;
   if (exponent == 31) return std::bit_cast<float>(sign | 0x7f800000u | mantissa << 13);
-  if (exponent == 0) return std::copysign(static_cast<float>(mantissa) * 0x1p-24f, std::bit_cast<float>(sign | 0x3f800000u));
+  if (exponent == 0)
+    return std::copysign(static_cast<float>(mantissa) * 0x1p-24f, std::bit_cast<float>(sign | 0x3f800000u));
   return std::bit_cast<float>(sign | (exponent + 112) << 23 | mantissa << 13);
 }
 /// binary32 → binary16, round to nearest even; NaN becomes 0x7fff.

@@ -1,14 +1,15 @@
 // Tested by memory_ops_test.cc.
 //
-// Loads, stores, atomics and address conversions of the generic proxy (PTX §9.7.9). Each access is checked for alignment and bounds
-// before it happens: a fault names the first lane that breaks the rule. A generic address is resolved lane by lane; accesses that
-// name their space skip that. Shared addresses are 32-bit offsets whose upper byte may name a CTA of the cluster.
+// Loads, stores, atomics and address conversions of the generic proxy (PTX §9.7.9). Each access is checked for
+// alignment and bounds before it happens: a fault names the first lane that breaks the rule. A generic address is
+// resolved lane by lane; accesses that name their space skip that. Shared addresses are 32-bit offsets whose upper byte
+// may name a CTA of the cluster.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstring>
-
-#include <fmt/format.h>
 
 #include "grader/emulator/machine/fault.h"
 #include "grader/emulator/machine/memory_access.h"
@@ -29,12 +30,17 @@ constexpr uint8_t kWideAddress = 8;
 
 uint8_t space_class(Space s) {
   switch (s) {
-    case Space::Global: return kGlobalSpace;
+    case Space::Global:
+      return kGlobalSpace;
     case Space::Shared:
-    case Space::SharedCta: return kSharedSpace;
-    case Space::SharedCluster: return kClusterSpace;
-    case Space::Local: return kLocalSpace;
-    default: return kGenericSpace;
+    case Space::SharedCta:
+      return kSharedSpace;
+    case Space::SharedCluster:
+      return kClusterSpace;
+    case Space::Local:
+      return kLocalSpace;
+    default:
+      return kGenericSpace;
   }
 }
 
@@ -89,20 +95,31 @@ const char* region_name(Region r) { return r == Region::Global ? "global" : r ==
     const Cta& cta = *w.cta;
     const auto end = static_cast<uint32_t>(cta.smem.size());
     const auto offset = static_cast<uint32_t>(address);
-    where = offset >= end ? fmt::format("shared offset {:#x}, {} bytes past the end of the CTA's {} bytes of shared memory", offset, offset - end, end - kSharedBase)
+    where = offset >= end
+                ? fmt::format("shared offset {:#x}, {} bytes past the end of the CTA's {} bytes of shared memory",
+                              offset, offset - end, end - kSharedBase)
             : offset < kSharedBase
-                ? fmt::format("shared offset {:#x}, below the CTA's shared memory, which starts at {:#x}", offset, kSharedBase)
-                : fmt::format("shared offset {:#x}, whose last byte lies past the end of the CTA's {} bytes of shared memory", offset, end - kSharedBase);
-    if (const SharedSymbol* s = launch.program->find_shared(offset); s != nullptr && !s->dynamic) where += fmt::format(" (`{}`+{})", s->name, offset - s->offset);
+                ? fmt::format("shared offset {:#x}, below the CTA's shared memory, which starts at {:#x}", offset,
+                              kSharedBase)
+                : fmt::format(
+                      "shared offset {:#x}, whose last byte lies past the end of the CTA's {} bytes of shared memory",
+                      offset, end - kSharedBase);
+    if (const SharedSymbol* s = launch.program->find_shared(offset); s != nullptr && !s->dynamic)
+      where += fmt::format(" (`{}`+{})", s->name, offset - s->offset);
   } else {
-    where = fmt::format("local offset {:#x}, outside the thread's {} bytes of local memory", address, launch.program->local_bytes);
+    where = fmt::format("local offset {:#x}, outside the thread's {} bytes of local memory", address,
+                        launch.program->local_bytes);
   }
-  throw make_fault("out-of-bounds", fmt::format("{} {} {} bytes at {}", describe_lanes(w, LaneMask{1} << lane), verb, bytes, where));
+  throw make_fault("out-of-bounds",
+                   fmt::format("{} {} {} bytes at {}", describe_lanes(w, LaneMask{1} << lane), verb, bytes, where));
 }
 
-[[noreturn]] void fault_misaligned(Warp& w, int lane, uint64_t address, Region region, uint32_t bytes, const char* verb) {
-  std::string where = region == Region::Shared ? w.cta->launch->program->describe_shared(static_cast<uint32_t>(address)) : fmt::format("{} address {:#x}", region_name(region), address);
-  throw make_fault("misaligned", fmt::format("{} {} {} bytes at {}, which is not a multiple of {}", describe_lanes(w, LaneMask{1} << lane), verb, bytes, where, bytes));
+[[noreturn]] void fault_misaligned(Warp& w, int lane, uint64_t address, Region region, uint32_t bytes,
+                                   const char* verb) {
+  std::string where = region == Region::Shared ? w.cta->launch->program->describe_shared(static_cast<uint32_t>(address))
+                                               : fmt::format("{} address {:#x}", region_name(region), address);
+  throw make_fault("misaligned", fmt::format("{} {} {} bytes at {}, which is not a multiple of {}",
+                                             describe_lanes(w, LaneMask{1} << lane), verb, bytes, where, bytes));
 }
 
 /// The CTA that a shared::cluster offset names, and the offset inside it.
@@ -119,7 +136,8 @@ Target resolve_shared(Warp& w, int lane, uint64_t address, uint32_t bytes, const
   auto offset = static_cast<uint32_t>(address);
   Cta* owner = owner_of(w, offset, lane, bytes, verb);
   if ((offset & (bytes - 1)) != 0) fault_misaligned(w, lane, offset, Region::Shared, bytes, verb);
-  if (offset < kSharedBase || offset + bytes > owner->smem.size()) fault_bounds(w, lane, offset, Region::Shared, bytes, verb);
+  if (offset < kSharedBase || offset + bytes > owner->smem.size())
+    fault_bounds(w, lane, offset, Region::Shared, bytes, verb);
   return {owner->smem.data() + offset, Region::Shared, owner, offset};
 }
 
@@ -128,7 +146,8 @@ Target resolve_global(Warp& w, int lane, uint64_t address, uint32_t bytes, bool 
   if (a == nullptr) fault_bounds(w, lane, address, Region::Global, bytes, verb);
   if ((address & (bytes - 1)) != 0) fault_misaligned(w, lane, address, Region::Global, bytes, verb);
   if (write && !a->writable) {
-    throw make_fault("out-of-bounds", fmt::format("{} {} {} bytes at {}, which is constant memory", describe_lanes(w, LaneMask{1} << lane), verb, bytes,
+    throw make_fault("out-of-bounds", fmt::format("{} {} {} bytes at {}, which is constant memory",
+                                                  describe_lanes(w, LaneMask{1} << lane), verb, bytes,
                                                   w.cta->launch->memory->describe(address)));
   }
   return {a->host + (address - a->base), Region::Global, nullptr, address};
@@ -136,18 +155,23 @@ Target resolve_global(Warp& w, int lane, uint64_t address, uint32_t bytes, bool 
 
 Target resolve_local(Warp& w, int lane, uint64_t address, uint32_t bytes, const char* verb) {
   const auto offset = static_cast<uint32_t>(address);
-  if (uint64_t{offset} + bytes > w.cta->launch->program->local_bytes) fault_bounds(w, lane, offset, Region::Local, bytes, verb);
+  if (uint64_t{offset} + bytes > w.cta->launch->program->local_bytes)
+    fault_bounds(w, lane, offset, Region::Local, bytes, verb);
   if ((offset & (bytes - 1)) != 0) fault_misaligned(w, lane, offset, Region::Local, bytes, verb);
   return {w.local_of(lane) + offset, Region::Local, nullptr, offset};
 }
 
 Target resolve(Warp& w, const Inst& i, int lane, uint64_t address, uint32_t bytes, bool write, const char* verb) {
   switch (i.sub & kSpaceMask) {
-    case kGlobalSpace: return resolve_global(w, lane, address, bytes, write, verb);
+    case kGlobalSpace:
+      return resolve_global(w, lane, address, bytes, write, verb);
     case kSharedSpace:
-    case kClusterSpace: return resolve_shared(w, lane, address, bytes, verb);
-    case kLocalSpace: return resolve_local(w, lane, address, bytes, verb);
-    default: break;
+    case kClusterSpace:
+      return resolve_shared(w, lane, address, bytes, verb);
+    case kLocalSpace:
+      return resolve_local(w, lane, address, bytes, verb);
+    default:
+      break;
   }
   if (in_shared_window(address)) return resolve_shared(w, lane, address, bytes, verb);
   if (in_local_window(address)) return resolve_local(w, lane, address, bytes, verb);
@@ -155,7 +179,8 @@ Target resolve(Warp& w, const Inst& i, int lane, uint64_t address, uint32_t byte
 }
 
 inline uint64_t lane_address(const Warp& w, const Inst& i, int lane) {
-  const uint64_t base = (i.sub & kWideAddress) != 0 ? lanes<uint64_t>(w.regs, i.a)[lane] : lanes<uint32_t>(w.regs, i.a)[lane];
+  const uint64_t base =
+      (i.sub & kWideAddress) != 0 ? lanes<uint64_t>(w.regs, i.a)[lane] : lanes<uint32_t>(w.regs, i.a)[lane];
   const uint64_t a = base + static_cast<uint64_t>(i.offset);
   return (i.sub & kWideAddress) != 0 ? a : static_cast<uint32_t>(a);
 }
@@ -164,7 +189,8 @@ inline uint64_t lane_address(const Warp& w, const Inst& i, int lane) {
 class Recorder {
  public:
   Recorder(Warp& w, const Inst& i, Access::Kind kind, Sem sem, Scope scope, uint32_t bytes, bool wanted = true)
-      : w_(w), on_(wanted && w.cta->launch->observe_accesses), access_{&w, &i, 0, kind, Region::Global, sem, scope, bytes, address_, nullptr} {}
+      : w_(w), on_(wanted && w.cta->launch->observe_accesses), access_{&w,  &i,    0,     kind,     Region::Global,
+                                                                       sem, scope, bytes, address_, nullptr} {}
   ~Recorder() = default;
   void add(int lane, const Target& t) {
     if (!on_) return;
@@ -195,10 +221,14 @@ void after_write(Warp& w, int lane, const Target& t, uint32_t bytes) {
     const auto offset = static_cast<uint32_t>(t.address);
     if (offset < t.owner->guarded_hi && offset + bytes > t.owner->guarded_lo) {
       Launch& launch = *w.cta->launch;
-      if (launch.async != nullptr && launch.async->hits_barrier != nullptr && launch.async->hits_barrier(*t.owner, offset, bytes)) {
+      if (launch.async != nullptr && launch.async->hits_barrier != nullptr &&
+          launch.async->hits_barrier(*t.owner, offset, bytes)) {
         const Inst& i = launch.program->code[w.fragment().pc];
-        launch.report(i, "barrier-overwritten", fmt::format("{} writes {} bytes over the live mbarrier `{}`", describe_threads(w, LaneMask{1} << lane), bytes, launch.program->describe_shared(offset & ~7u)),
-                      "A barrier's 8 bytes may be used for nothing else until mbarrier.inval.");
+        launch.report(
+            i, "barrier-overwritten",
+            fmt::format("{} writes {} bytes over the live mbarrier `{}`", describe_threads(w, LaneMask{1} << lane),
+                        bytes, launch.program->describe_shared(offset & ~7u)),
+            "A barrier's 8 bytes may be used for nothing else until mbarrier.inval.");
       }
     }
   }
@@ -206,22 +236,51 @@ void after_write(Warp& w, int lane, const Target& t, uint32_t bytes) {
 
 void store_element(std::byte* host, const std::byte* reg, uint32_t bytes) {
   switch (bytes) {
-    case 1: std::memcpy(host, reg, 1); break;
-    case 2: std::memcpy(host, reg, 2); break;
-    case 4: std::memcpy(host, reg, 4); break;
-    case 8: std::memcpy(host, reg, 8); break;
-    default: std::memcpy(host, reg, 16); break;
+    case 1:
+      std::memcpy(host, reg, 1);
+      break;
+    case 2:
+      std::memcpy(host, reg, 2);
+      break;
+    case 4:
+      std::memcpy(host, reg, 4);
+      break;
+    case 8:
+      std::memcpy(host, reg, 8);
+      break;
+    default:
+      std::memcpy(host, reg, 16);
+      break;
   }
 }
 
 void load_element(std::byte* reg, SlotWidth slot, const std::byte* host, const AccessMode& m) {
   uint64_t v = 0;
   switch (m.element) {
-    case 1: { uint8_t x; std::memcpy(&x, host, 1); v = m.sign_extend != 0 ? static_cast<uint64_t>(static_cast<int64_t>(static_cast<int8_t>(x))) : x; break; }
-    case 2: { uint16_t x; std::memcpy(&x, host, 2); v = m.sign_extend != 0 ? static_cast<uint64_t>(static_cast<int64_t>(static_cast<int16_t>(x))) : x; break; }
-    case 4: { uint32_t x; std::memcpy(&x, host, 4); v = m.sign_extend != 0 ? static_cast<uint64_t>(static_cast<int64_t>(static_cast<int32_t>(x))) : x; break; }
-    case 8: std::memcpy(&v, host, 8); break;
-    default: std::memcpy(reg, host, 16); return;
+    case 1: {
+      uint8_t x;
+      std::memcpy(&x, host, 1);
+      v = m.sign_extend != 0 ? static_cast<uint64_t>(static_cast<int64_t>(static_cast<int8_t>(x))) : x;
+      break;
+    }
+    case 2: {
+      uint16_t x;
+      std::memcpy(&x, host, 2);
+      v = m.sign_extend != 0 ? static_cast<uint64_t>(static_cast<int64_t>(static_cast<int16_t>(x))) : x;
+      break;
+    }
+    case 4: {
+      uint32_t x;
+      std::memcpy(&x, host, 4);
+      v = m.sign_extend != 0 ? static_cast<uint64_t>(static_cast<int64_t>(static_cast<int32_t>(x))) : x;
+      break;
+    }
+    case 8:
+      std::memcpy(&v, host, 8);
+      break;
+    default:
+      std::memcpy(reg, host, 16);
+      return;
   }
   if (slot == 4) {
     const auto x = static_cast<uint32_t>(v);
@@ -233,19 +292,25 @@ void load_element(std::byte* reg, SlotWidth slot, const std::byte* host, const A
 }
 
 // Registers of one access: pool entries are slot | width class in the low bits (slots are multiples of 64).
-uint32_t tag(uint32_t slot, SlotWidth width, bool narrow) { return slot | (width == 4 ? 1u : width == 8 ? 2u : 3u) | (narrow ? 4u : 0u); }
+uint32_t tag(uint32_t slot, SlotWidth width, bool narrow) {
+  return slot | (width == 4 ? 1u : width == 8 ? 2u : 3u) | (narrow ? 4u : 0u);
+}
 uint32_t slot_of(uint32_t tagged) { return tagged & ~63u; }
-SlotWidth width_of(uint32_t tagged) { return static_cast<SlotWidth>((tagged & 3u) == 1 ? 4 : (tagged & 3u) == 2 ? 8 : 16); }
+SlotWidth width_of(uint32_t tagged) {
+  return static_cast<SlotWidth>((tagged & 3u) == 1 ? 4 : (tagged & 3u) == 2 ? 8 : 16);
+}
 
-/// Where the lanes of a full warp access memory: host + offset[lane]. In a row: each lane's 4 bytes follow those of the lane before.
+/// Where the lanes of a full warp access memory: host + offset[lane]. In a row: each lane's 4 bytes follow those of the
+/// lane before.
 struct Places {
   std::byte* host = nullptr;
   uint64_t offset[kWarpSize];
   bool row = false;
 };
 
-/// The common case made fast: full warp, global or shared memory, 4-byte elements of 32-bit slots, every lane in bounds and aligned, no live
-/// mbarrier written over. Returns false if it does not apply; the slow path then finds out what is wrong.
+/// The common case made fast: full warp, global or shared memory, 4-byte elements of 32-bit slots, every lane in bounds
+/// and aligned, no live mbarrier written over. Returns false if it does not apply; the slow path then finds out what is
+/// wrong.
 bool fast_places(const Warp& w, const Inst& i, LaneMask mask, const AccessMode& m, bool write, Places* out) {
   const Launch& launch = *w.cta->launch;
   if (mask != kFullMask || m.element != 4 || m.count != 1) return false;
@@ -289,8 +354,8 @@ bool fast_places(const Warp& w, const Inst& i, LaneMask mask, const AccessMode& 
 void observe_fast(Warp& w, const Inst& i, const AccessMode& m, Access::Kind kind, const Places& p) {
   if (!w.cta->launch->observe_accesses || m.unobserved != 0) return;
   const bool shared = (i.sub & kSpaceMask) == kSharedSpace;
-  w.cta->launch->observer->access(
-      {&w, &i, kFullMask, kind, shared ? Region::Shared : Region::Global, m.sem, m.scope, 4, p.offset, shared ? w.cta : nullptr});
+  w.cta->launch->observer->access({&w, &i, kFullMask, kind, shared ? Region::Shared : Region::Global, m.sem, m.scope, 4,
+                                   p.offset, shared ? w.cta : nullptr});
 }
 
 void load(Warp& w, const Inst& i, LaneMask mask) {
@@ -335,8 +400,10 @@ void store(Warp& w, const Inst& i, LaneMask mask) {
     } else {
       for (int l = 0; l < kWarpSize; l++) std::memcpy(p.host + p.offset[l], &v[l], 4);
     }
-    if ((i.sub & kSpaceMask) == kSharedSpace) touch_shared(*w.cta);
-    else touch_global(*w.cta->launch);
+    if ((i.sub & kSpaceMask) == kSharedSpace)
+      touch_shared(*w.cta);
+    else
+      touch_global(*w.cta->launch);
     observe_fast(w, i, m, Access::Kind::Write, p);
     return;
   }
@@ -346,7 +413,8 @@ void store(Warp& w, const Inst& i, LaneMask mask) {
   for_lanes(mask, [&](int l) {
     const Target t = resolve(w, i, l, lane_address(w, i, l), bytes, true, "writes");
     for (uint32_t e = 0; e < m.count; e++) {
-      store_element(t.host + e * m.element, w.regs + slot_of(regs[e]) + static_cast<size_t>(l) * width_of(regs[e]), m.element);
+      store_element(t.host + e * m.element, w.regs + slot_of(regs[e]) + static_cast<size_t>(l) * width_of(regs[e]),
+                    m.element);
     }
     after_write(w, l, t, bytes);
     record.add(l, t);
@@ -362,35 +430,56 @@ template <class T>
 T atom_integer(AtomOp op, T old, T b, T c) {
   using U = std::make_unsigned_t<T>;
   switch (op) {
-    case AtomOp::And: return static_cast<T>(old & b);
-    case AtomOp::Or: return static_cast<T>(old | b);
-    case AtomOp::Xor: return static_cast<T>(old ^ b);
-    case AtomOp::Cas: return old == b ? c : old;
-    case AtomOp::Exch: return b;
-    case AtomOp::Add: return static_cast<T>(static_cast<U>(old) + static_cast<U>(b));
-    case AtomOp::Inc: return static_cast<U>(old) >= static_cast<U>(b) ? T{0} : static_cast<T>(old + 1);
-    case AtomOp::Dec: return old == 0 || static_cast<U>(old) > static_cast<U>(b) ? b : static_cast<T>(old - 1);
-    case AtomOp::Min: return b < old ? b : old;
-    case AtomOp::Max: return b > old ? b : old;
+    case AtomOp::And:
+      return static_cast<T>(old & b);
+    case AtomOp::Or:
+      return static_cast<T>(old | b);
+    case AtomOp::Xor:
+      return static_cast<T>(old ^ b);
+    case AtomOp::Cas:
+      return old == b ? c : old;
+    case AtomOp::Exch:
+      return b;
+    case AtomOp::Add:
+      return static_cast<T>(static_cast<U>(old) + static_cast<U>(b));
+    case AtomOp::Inc:
+      return static_cast<U>(old) >= static_cast<U>(b) ? T{0} : static_cast<T>(old + 1);
+    case AtomOp::Dec:
+      return old == 0 || static_cast<U>(old) > static_cast<U>(b) ? b : static_cast<T>(old - 1);
+    case AtomOp::Min:
+      return b < old ? b : old;
+    case AtomOp::Max:
+      return b > old ? b : old;
   }
   return old;
 }
 
-/// add, min, max of the floating types; f16 and bf16 elements go through float, which holds their sums exactly enough to round once.
+/// add, min, max of the floating types; f16 and bf16 elements go through float, which holds their sums exactly enough
+/// to round once.
 template <class F>
 F atom_float(AtomOp op, F old, F b) {
   switch (op) {
-    case AtomOp::Add: return old + b;
-    case AtomOp::Min: return __builtin_isnan(old) ? b : __builtin_isnan(b) ? old : b < old ? b : old;
-    case AtomOp::Max: return __builtin_isnan(old) ? b : __builtin_isnan(b) ? old : b > old ? b : old;
-    default: return b;
+    case AtomOp::Add:
+      return old + b;
+    case AtomOp::Min:
+      return __builtin_isnan(old) ? b : __builtin_isnan(b) ? old : b < old ? b : old;
+    case AtomOp::Max:
+      return __builtin_isnan(old) ? b : __builtin_isnan(b) ? old : b > old ? b : old;
+    default:
+      return b;
   }
 }
 
 template <class T>
-T from_bytes(const std::byte* p) { T v; std::memcpy(&v, p, sizeof v); return v; }
+T from_bytes(const std::byte* p) {
+  T v;
+  std::memcpy(&v, p, sizeof v);
+  return v;
+}
 template <class T>
-void to_bytes(std::byte* p, T v) { std::memcpy(p, &v, sizeof v); }
+void to_bytes(std::byte* p, T v) {
+  std::memcpy(p, &v, sizeof v);
+}
 
 void atom_half(AtomOp op, std::byte* at, const std::byte* b, bool bf16) {
   const auto widen = [bf16](uint16_t h) { return bf16 ? bf16_to_float(h) : half_to_float(h); };
@@ -401,7 +490,9 @@ void atom_half(AtomOp op, std::byte* at, const std::byte* b, bool bf16) {
 /// atom.add.f32: on global memory subnormal inputs and results become zeros of their sign, on shared memory they stay
 /// (PTX §9.7.13.5). A NaN is the canonical one.
 float add_float(float old, float b, bool flush) {
-  const auto flushed = [flush](float f) { return flush && std::fpclassify(f) == FP_SUBNORMAL ? std::copysign(0.0f, f) : f; };
+  const auto flushed = [flush](float f) {
+    return flush && std::fpclassify(f) == FP_SUBNORMAL ? std::copysign(0.0f, f) : f;
+  };
   const float sum = flushed(flushed(old) + flushed(b));
   return std::isnan(sum) ? std::bit_cast<float>(0x7fffffffu) : sum;
 }
@@ -420,23 +511,46 @@ void apply_atom(AtomOp op, Type type, Region region, std::byte* at, const std::b
       break;
     case Type::F16:
     case Type::BF16:
-      if (!plain) { atom_half(op, at, b, type == Type::BF16); return; }
+      if (!plain) {
+        atom_half(op, at, b, type == Type::BF16);
+        return;
+      }
       break;
     case Type::F32:
-      if (op == AtomOp::Add) { to_bytes(at, add_float(from_bytes<float>(at), from_bytes<float>(b), region == Region::Global)); return; }
-      if (!plain) { to_bytes(at, atom_float(op, from_bytes<float>(at), from_bytes<float>(b))); return; }
+      if (op == AtomOp::Add) {
+        to_bytes(at, add_float(from_bytes<float>(at), from_bytes<float>(b), region == Region::Global));
+        return;
+      }
+      if (!plain) {
+        to_bytes(at, atom_float(op, from_bytes<float>(at), from_bytes<float>(b)));
+        return;
+      }
       break;
     case Type::F64:
-      if (!plain) { to_bytes(at, atom_float(op, from_bytes<double>(at), from_bytes<double>(b))); return; }
+      if (!plain) {
+        to_bytes(at, atom_float(op, from_bytes<double>(at), from_bytes<double>(b)));
+        return;
+      }
       break;
-    case Type::S32: to_bytes(at, atom_integer(op, from_bytes<int32_t>(at), from_bytes<int32_t>(b), from_bytes<int32_t>(c))); return;
-    case Type::S64: to_bytes(at, atom_integer(op, from_bytes<int64_t>(at), from_bytes<int64_t>(b), from_bytes<int64_t>(c))); return;
-    default: break;
+    case Type::S32:
+      to_bytes(at, atom_integer(op, from_bytes<int32_t>(at), from_bytes<int32_t>(b), from_bytes<int32_t>(c)));
+      return;
+    case Type::S64:
+      to_bytes(at, atom_integer(op, from_bytes<int64_t>(at), from_bytes<int64_t>(b), from_bytes<int64_t>(c)));
+      return;
+    default:
+      break;
   }
   switch (ptx::size_of(type)) {
-    case 2: to_bytes(at, atom_integer(op, from_bytes<uint16_t>(at), from_bytes<uint16_t>(b), from_bytes<uint16_t>(c))); break;
-    case 4: to_bytes(at, atom_integer(op, from_bytes<uint32_t>(at), from_bytes<uint32_t>(b), from_bytes<uint32_t>(c))); break;
-    case 8: to_bytes(at, atom_integer(op, from_bytes<uint64_t>(at), from_bytes<uint64_t>(b), from_bytes<uint64_t>(c))); break;
+    case 2:
+      to_bytes(at, atom_integer(op, from_bytes<uint16_t>(at), from_bytes<uint16_t>(b), from_bytes<uint16_t>(c)));
+      break;
+    case 4:
+      to_bytes(at, atom_integer(op, from_bytes<uint32_t>(at), from_bytes<uint32_t>(b), from_bytes<uint32_t>(c)));
+      break;
+    case 8:
+      to_bytes(at, atom_integer(op, from_bytes<uint64_t>(at), from_bytes<uint64_t>(b), from_bytes<uint64_t>(c)));
+      break;
     default:
       if (op == AtomOp::Exch || std::memcmp(at, b, 16) == 0) std::memcpy(at, op == AtomOp::Exch ? b : c, 16);
   }
@@ -504,16 +618,26 @@ void isspacep(Warp& w, const Inst& i, LaneMask mask) {
     bool in = false;
     switch (static_cast<Space>(i.sub)) {
       case Space::Shared:
-      case Space::SharedCluster: in = in_shared_window(a); break;
-      case Space::SharedCta: in = in_shared_window(a) && ((a >> 24 & 0xff) == 0 || (a >> 24 & 0xff) == w.cta->rank + 1); break;
-      case Space::Local: in = in_local_window(a); break;
-      case Space::Param: in = a - w.cta->launch->program->param_address < w.cta->launch->program->param_bytes; break;
+      case Space::SharedCluster:
+        in = in_shared_window(a);
+        break;
+      case Space::SharedCta:
+        in = in_shared_window(a) && ((a >> 24 & 0xff) == 0 || (a >> 24 & 0xff) == w.cta->rank + 1);
+        break;
+      case Space::Local:
+        in = in_local_window(a);
+        break;
+      case Space::Param:
+        in = a - w.cta->launch->program->param_address < w.cta->launch->program->param_bytes;
+        break;
       case Space::Const: {
         const Allocation* al = w.cta->launch->memory->find(a, 1);
         in = al != nullptr && !al->writable;
         break;
       }
-      default: in = !in_shared_window(a) && !in_local_window(a); break;
+      default:
+        in = !in_shared_window(a) && !in_local_window(a);
+        break;
     }
     if (in) result |= LaneMask{1} << l;
   });
@@ -534,7 +658,10 @@ void store_bulk(Warp& w, const Inst& i, LaneMask mask) {
   for_lanes(mask, [&](int l) {
     const uint64_t size = i.width == 8 ? lanes<uint64_t>(w.regs, i.b)[l] : lanes<uint32_t>(w.regs, i.b)[l];
     const uint64_t a = lane_address(w, i, l);
-    if (size % 8 != 0 || a % 8 != 0) throw make_fault("misaligned", fmt::format("{}: st.bulk needs an address and a size that are multiples of 8, got {:#x} and {}", describe_lanes(w, LaneMask{1} << l), a, size));
+    if (size % 8 != 0 || a % 8 != 0)
+      throw make_fault("misaligned",
+                       fmt::format("{}: st.bulk needs an address and a size that are multiples of 8, got {:#x} and {}",
+                                   describe_lanes(w, LaneMask{1} << l), a, size));
     for (uint64_t k = 0; k < size; k += 8) {
       const Target t = resolve(w, i, l, a + k, 8, true, "writes");
       std::memset(t.host, 0, 8);
@@ -564,9 +691,12 @@ std::vector<const ptx::Operand*> elements_of(const ptx::Operand& o) {
 uint16_t access_cost(Space s, bool load) {
   switch (space_class(s)) {
     case kSharedSpace:
-    case kClusterSpace: return load ? timing::kSharedAccess : timing::kSharedStore;
-    case kLocalSpace: return load ? timing::kLocalAccess : timing::kSharedStore;
-    default: return load ? timing::kGlobalLoad : timing::kGlobalStore;
+    case kClusterSpace:
+      return load ? timing::kSharedAccess : timing::kSharedStore;
+    case kLocalSpace:
+      return load ? timing::kLocalAccess : timing::kSharedStore;
+    default:
+      return load ? timing::kGlobalLoad : timing::kGlobalStore;
   }
 }
 
@@ -605,16 +735,25 @@ std::string decode_access(DecodeContext& c, const ptx::Resolved& r, const ptx::S
   inst->list_size = static_cast<uint16_t>(slots.size());
   inst->fn = is_load ? load : store;
   // The parameter block and constant banks sit behind a cache of their own.
-  inst->cost = r.space(0) == Space::Param || r.space(0) == Space::Const ? static_cast<uint16_t>(timing::kAlu) : access_cost(m.space, is_load);
+  inst->cost = r.space(0) == Space::Param || r.space(0) == Space::Const ? static_cast<uint16_t>(timing::kAlu)
+                                                                        : access_cost(m.space, is_load);
   return {};
 }
 
-std::string decode_ld(DecodeContext& c, const ptx::Resolved& r, const ptx::Statement& s, Inst* inst) { return decode_access(c, r, s, inst, true); }
-std::string decode_st(DecodeContext& c, const ptx::Resolved& r, const ptx::Statement& s, Inst* inst) { return decode_access(c, r, s, inst, false); }
+std::string decode_ld(DecodeContext& c, const ptx::Resolved& r, const ptx::Statement& s, Inst* inst) {
+  return decode_access(c, r, s, inst, true);
+}
+std::string decode_st(DecodeContext& c, const ptx::Resolved& r, const ptx::Statement& s, Inst* inst) {
+  return decode_access(c, r, s, inst, false);
+}
 
 std::string decode_atomic(DecodeContext& c, const ptx::Resolved& r, const ptx::Statement& s, Inst* inst, bool returns) {
-  static constexpr struct { const char* name; AtomOp op; } kOps[] = {{"and", AtomOp::And}, {"or", AtomOp::Or}, {"xor", AtomOp::Xor}, {"cas", AtomOp::Cas}, {"exch", AtomOp::Exch},
-                                                                     {"add", AtomOp::Add}, {"inc", AtomOp::Inc}, {"dec", AtomOp::Dec}, {"min", AtomOp::Min}, {"max", AtomOp::Max}};
+  static constexpr struct {
+    const char* name;
+    AtomOp op;
+  } kOps[] = {{"and", AtomOp::And},   {"or", AtomOp::Or},   {"xor", AtomOp::Xor}, {"cas", AtomOp::Cas},
+              {"exch", AtomOp::Exch}, {"add", AtomOp::Add}, {"inc", AtomOp::Inc}, {"dec", AtomOp::Dec},
+              {"min", AtomOp::Min},   {"max", AtomOp::Max}};
   const auto found = std::find_if(std::begin(kOps), std::end(kOps), [&](const auto& k) { return r.has(k.name); });
   if (found == std::end(kOps)) return "no operation that is supported";
   const size_t first = returns ? 1 : 0;
@@ -626,7 +765,10 @@ std::string decode_atomic(DecodeContext& c, const ptx::Resolved& r, const ptx::S
     const auto dst = elements_of(s.operands[0]);
     if (dst.size() != sources.size()) return "destination and source differ in length";
     for (const ptx::Operand* o : dst) {
-      if (o->kind == ptx::Operand::Kind::Sink) { slots.push_back(kNoOperand); continue; }
+      if (o->kind == ptx::Operand::Kind::Sink) {
+        slots.push_back(kNoOperand);
+        continue;
+      }
       const SlotWidth width = c.width(*o, type);
       slots.push_back(tag(c.destination(*o, width), width, false));
     }
@@ -634,7 +776,8 @@ std::string decode_atomic(DecodeContext& c, const ptx::Resolved& r, const ptx::S
   for (const ptx::Operand* o : sources) slots.push_back(tag(c.source(*o, type), c.width(*o, type), false));
   if (found->op == AtomOp::Cas) {
     if (s.operands.size() < first + 3) return "cas expects two sources";
-    for (const ptx::Operand* o : elements_of(s.operands[first + 2])) slots.push_back(tag(c.source(*o, type), c.width(*o, type), false));
+    for (const ptx::Operand* o : elements_of(s.operands[first + 2]))
+      slots.push_back(tag(c.source(*o, type), c.width(*o, type), false));
   }
   const MemoryOperand m = c.address(s.operands[first], r.space(0));
   set_address(inst, m);
@@ -651,11 +794,16 @@ std::string decode_atomic(DecodeContext& c, const ptx::Resolved& r, const ptx::S
   inst->width = returns ? 1 : 0;
   inst->fn = atomic;
   const bool shared = space_class(m.space) == kSharedSpace || space_class(m.space) == kClusterSpace;
-  inst->cost = returns ? static_cast<uint16_t>(shared ? timing::kAtomicShared : timing::kAtomicGlobal) : static_cast<uint16_t>(timing::kGlobalStore);
+  inst->cost = returns ? static_cast<uint16_t>(shared ? timing::kAtomicShared : timing::kAtomicGlobal)
+                       : static_cast<uint16_t>(timing::kGlobalStore);
   return {};
 }
-std::string decode_atom(DecodeContext& c, const ptx::Resolved& r, const ptx::Statement& s, Inst* inst) { return decode_atomic(c, r, s, inst, true); }
-std::string decode_red(DecodeContext& c, const ptx::Resolved& r, const ptx::Statement& s, Inst* inst) { return decode_atomic(c, r, s, inst, false); }
+std::string decode_atom(DecodeContext& c, const ptx::Resolved& r, const ptx::Statement& s, Inst* inst) {
+  return decode_atomic(c, r, s, inst, true);
+}
+std::string decode_red(DecodeContext& c, const ptx::Resolved& r, const ptx::Statement& s, Inst* inst) {
+  return decode_atomic(c, r, s, inst, false);
+}
 
 std::string decode_cvta(DecodeContext& c, const ptx::Resolved& r, const ptx::Statement& s, Inst* inst) {
   const Type type = r.type(0);
@@ -667,9 +815,15 @@ std::string decode_cvta(DecodeContext& c, const ptx::Resolved& r, const ptx::Sta
   switch (r.space(0)) {
     case Space::Shared:
     case Space::SharedCta:
-    case Space::SharedCluster: inst->imm = kSharedWindow; break;
-    case Space::Local: inst->imm = kLocalWindow; break;
-    default: inst->imm = 0; break;  // global, const and param addresses are generic addresses
+    case Space::SharedCluster:
+      inst->imm = kSharedWindow;
+      break;
+    case Space::Local:
+      inst->imm = kLocalWindow;
+      break;
+    default:
+      inst->imm = 0;
+      break;  // global, const and param addresses are generic addresses
   }
   return {};
 }

@@ -353,6 +353,24 @@ TEST(MemoryFaults, AtomicsAreChecked) {
   EXPECT_THAT(d.message, HasSubstr("updates 4 bytes"));
 }
 
+TEST(MemoryFaults, WriteOverALiveBarrierNamesItsThread) {
+  // An asynchronous layer that holds one barrier, 8 bytes at the start of `tile`.
+  AsyncHooks hooks;
+  hooks.make_state = [](Cta& cta) -> std::unique_ptr<AsyncCtaState> {
+    cta.guarded_lo = kSharedBase;
+    cta.guarded_hi = kSharedBase + 8;
+    return nullptr;
+  };
+  hooks.hits_barrier = [](Cta&, uint32_t offset, uint32_t) { return offset < kSharedBase + 8; };
+  Options options;
+  options.async = &hooks;
+  const std::string store = "mov.u32 %r1, tile;\nmad.lo.u32 %r1, %id, 4, %r1;\nsetp.ge.u32 %p1, %id, ";
+  const Outcome hit = run_body(store + "1;\n@%p1 st.shared.u32 [%r1], 0;\n", options, kShared);
+  EXPECT_EQ(hit.status, LaunchStatus::Ok);
+  EXPECT_EQ(hit.problem(), "barrier-overwritten: thread 1 writes 4 bytes over the live mbarrier `tile`");
+  expect_ok(run_body(store + "2;\n@%p1 st.shared.u32 [%r1], 0;\n", options, kShared));
+}
+
 // --- atomics ---------------------------------------------------------------------------------------------------------
 
 /// One lane runs `op` of `type` on memory that holds `old`, with operands b and c; returns {memory afterwards,

@@ -1,7 +1,7 @@
 // What the core tells whoever watches a run: the trace and the checker. The core knows only this interface.
 //
-// Calls come in the order in which things happen in the emulated run. Structures hold values only, valid during the call.
-// A run without observers pays one null test for each memory instruction.
+// Calls come in the order in which things happen in the emulated run. Structures hold values only, valid during the
+// call. A run without observers pays one null test for each memory instruction.
 #pragma once
 
 #include <cstdint>
@@ -26,14 +26,15 @@ enum class Region : uint8_t { Global, Shared, Local };
 
 /// A generic-proxy access of some lanes of a warp.
 struct Access {
+  /// Atomic answers with the old value, Reduction does not.
   enum class Kind : uint8_t { Read, Write, Atomic, Reduction };
-  Warp* warp;
-  const Inst* inst;
+  Warp* warp;               ///< who
+  const Inst* inst;         ///< the instruction
   LaneMask mask;            ///< lanes that take part
-  Kind kind;
-  Region region;
-  Sem sem;
-  Scope scope;
+  Kind kind;                ///< what is done
+  Region region;            ///< where
+  Sem sem;                  ///< its memory order
+  Scope scope;              ///< None for a weak access
   uint32_t bytes;           ///< a lane
   const uint64_t* address;  ///< [32]; shared: offset in the owning CTA; global: device address; local: offset
   Cta* owner;               ///< the CTA whose shared memory it is; nullptr for global and local
@@ -41,71 +42,106 @@ struct Access {
 
 /// Fence instructions, one value a form of async-proxy fence (PTX §9.7.13.4).
 struct FenceInfo {
-  enum class Kind : uint8_t { Thread, MbarrierInit, ProxyAsync, ProxyAsyncGlobal, ProxyAsyncSharedCta, ProxyAsyncSharedCluster,
-                              ProxyGenericReleaseSharedCta, ProxyGenericAcquireSharedCluster, ProxyTensormapRelease, ProxyTensormapAcquire,
-                              ProxyAlias, SyncRestrictAcquire, SyncRestrictRelease };
-  Kind kind;
-  Sem sem;
-  Scope scope;
+  /// Thread: fence and membar. The others are named after their qualifiers.
+  enum class Kind : uint8_t {
+    Thread,
+    MbarrierInit,
+    ProxyAsync,
+    ProxyAsyncGlobal,
+    ProxyAsyncSharedCta,
+    ProxyAsyncSharedCluster,
+    ProxyGenericReleaseSharedCta,
+    ProxyGenericAcquireSharedCluster,
+    ProxyTensormapRelease,
+    ProxyTensormapAcquire,
+    ProxyAlias,
+    SyncRestrictAcquire,
+    SyncRestrictRelease
+  };
+  Kind kind;         ///< which fence
+  Sem sem;           ///< its memory order
+  Scope scope;       ///< its scope
   uint64_t address;  ///< tensormap acquire: the map, of the first lane
 };
 
 /// An event of one mbarrier object.
 struct MbarrierEvent {
-  enum class Kind : uint8_t { Init, Inval, ExpectTx, CompleteTx, Arrive, ArriveDrop, ArriveExpectTx, TestTrue, TestFalse, PhaseComplete,
-                              CopyArrive /* an asynchronous arrive of cp.async or a commit */ };
-  Kind kind;
-  Warp* warp;          ///< nullptr when the hardware did it
-  const Inst* inst;    ///< instruction that caused it (for async operations the issuing one)
-  LaneMask mask;       ///< lanes for which this event holds
-  Cta* owner;          ///< CTA whose shared memory holds the object
-  uint32_t offset;     ///< shared::cta offset of the object, bytes
-  uint64_t phase;      ///< phase that the operation belongs to (for tests: the phase tested)
-  uint32_t count;      ///< arrivals or init count
-  int64_t bytes;       ///< transaction bytes
-  uint32_t pending;    ///< arrivals still missing afterwards
-  int64_t tx;          ///< outstanding transactions afterwards
-  Sem sem;
-  Scope scope;
-  uint64_t op;         ///< id of the asynchronous operation, 0 if none
+  /// PhaseComplete follows the operation that completed the phase.
+  enum class Kind : uint8_t {
+    Init,
+    Inval,
+    ExpectTx,
+    CompleteTx,
+    Arrive,
+    ArriveDrop,
+    ArriveExpectTx,
+    TestTrue,
+    TestFalse,
+    PhaseComplete,
+    CopyArrive /* an asynchronous arrive of cp.async or a commit */
+  };
+  Kind kind;         ///< what happened
+  Warp* warp;        ///< nullptr when the hardware did it
+  const Inst* inst;  ///< instruction that caused it (for async operations the issuing one)
+  LaneMask mask;     ///< lanes for which this event holds
+  Cta* owner;        ///< CTA whose shared memory holds the object
+  uint32_t offset;   ///< shared::cta offset of the object, bytes
+  uint64_t phase;    ///< phase that the operation belongs to (for tests: the phase tested)
+  uint32_t count;    ///< arrivals or init count
+  int64_t bytes;     ///< transaction bytes
+  uint32_t pending;  ///< arrivals still missing afterwards
+  int64_t tx;        ///< outstanding transactions afterwards
+  Sem sem;           ///< memory order of the instruction
+  Scope scope;       ///< scope of the instruction
+  uint64_t op;       ///< id of the asynchronous operation, 0 if none
 };
 
 /// An asynchronous operation: a bulk copy, a cp.async.
 struct AsyncOpInfo {
+  /// By direction, as seen from the CTA: BulkLoad fills shared memory, BulkStore and BulkReduce empty it.
   enum class Kind : uint8_t { BulkLoad, BulkStore, BulkReduce, BulkSharedToShared, BulkPrefetch, CpAsync };
+  /// Stages of its life, in order; Signalled where an mbarrier is told.
   enum class Milestone : uint8_t { Issued, SourceRead, Written, Signalled };
-  Kind kind;
-  uint64_t id;        ///< 1, 2, … in order of issue within a launch
-  Warp* warp;
-  const Inst* inst;
-  int lane;
+  Kind kind;         ///< which operation
+  uint64_t id;       ///< 1, 2, … in order of issue within a launch
+  Warp* warp;        ///< of the issuing thread
+  const Inst* inst;  ///< that issued it
+  int lane;          ///< of the issuing thread
+  /// Memory read and memory written.
+  ///@{
   Region source_region, destination_region;
-  uint64_t source, destination;  ///< offset (shared) or device address (global)
-  Cta* source_owner;
-  Cta* destination_owner;
-  uint32_t bytes;
-  uint32_t mbarrier;        ///< offset of the signalled object, 0 if none
-  Cta* mbarrier_owner;
+  ///@}
+  /// Offset (shared) or device address (global).
+  ///@{
+  uint64_t source, destination;
+  ///@}
+  Cta* source_owner;       ///< whose shared memory is read; nullptr for global
+  Cta* destination_owner;  ///< whose shared memory is written; nullptr for global
+  uint32_t bytes;          ///< of the copy
+  uint32_t mbarrier;       ///< offset of the signalled object, 0 if none
+  Cta* mbarrier_owner;     ///< whose shared memory holds that object
 };
 
 /// Bulk groups and cp.async groups of one thread.
 struct GroupEvent {
+  /// Commit, the two waits of bulk groups; the same of cp.async, and its asynchronous arrive.
   enum class Kind : uint8_t { BulkCommit, BulkWait, BulkWaitRead, CpAsyncCommit, CpAsyncWait, CpAsyncMbarrierArrive };
-  Kind kind;
-  Warp* warp;
-  const Inst* inst;
-  LaneMask mask;
+  Kind kind;         ///< what happened
+  Warp* warp;        ///< of the threads
+  const Inst* inst;  ///< the instruction
+  LaneMask mask;     ///< lanes for which this event holds
   uint32_t allowed;  ///< operand of a wait: groups that may stay pending
 };
 
 /// Named barrier events (bar, barrier, bar.warp.sync).
 struct BarrierEvent {
+  /// Complete follows the last arrival; WarpSync is an arrival at bar.warp.sync.
   enum class Kind : uint8_t { Arrive, Sync, Complete, WarpSync };
-  Kind kind;
-  Warp* warp;
-  const Inst* inst;
-  LaneMask mask;
-  uint32_t id;
+  Kind kind;            ///< what happened
+  Warp* warp;           ///< of the threads; of Complete: some warp of the CTA
+  const Inst* inst;     ///< the instruction; nullptr for Complete
+  LaneMask mask;        ///< lanes that arrive; 0 for Complete
+  uint32_t id;          ///< 0–15; of WarpSync: the member mask
   uint64_t generation;  ///< how often this barrier completed before
 };
 
@@ -113,15 +149,25 @@ struct BarrierEvent {
 class Observer {
  public:
   virtual ~Observer() = default;
+  /// Before the first CTA starts.
   virtual void launch_begin(Launch&) {}
+  /// After the last CTA, or after the fault or hang that ended the launch: its diagnostics stand and may be added to.
   virtual void launch_end(Launch&) {}
+  /// Before the first instruction of a CTA.
   virtual void cta_begin(Cta&) {}
+  /// After the last instruction of a CTA, while its shared memory is still there.
   virtual void cta_end(Cta&) {}
+  /// A memory access of the generic proxy; only if wants_accesses().
   virtual void access(const Access&) {}
+  /// A fence by the lanes of the mask.
   virtual void fence(Warp&, const Inst&, LaneMask, const FenceInfo&) {}
+  /// A named barrier or bar.warp.sync.
   virtual void barrier(const BarrierEvent&) {}
+  /// An operation on an mbarrier, by threads or by the hardware.
   virtual void mbarrier(const MbarrierEvent&) {}
+  /// An asynchronous operation reached a milestone.
   virtual void async_op(const AsyncOpInfo&, AsyncOpInfo::Milestone) {}
+  /// Threads committed a group or waited for groups.
   virtual void group(const GroupEvent&) {}
   /// Whether access() is wanted at all; asked once before a launch.
   virtual bool wants_accesses() const { return true; }

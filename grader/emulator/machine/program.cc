@@ -1,21 +1,20 @@
 // Decoding: from parsed PTX to the flat code array that the interpreter runs.
 //
-// Everything that does not change during a launch is settled here: operands become byte offsets into the register file, immediates
-// and symbols become constant slots, labels become code indices, `call` becomes copies of parameter bytes around a jump. What
-// the tables do not know becomes an instruction that faults when it is executed, with its own text.
+// Everything that does not change during a launch is settled here: operands become byte offsets into the register file,
+// immediates and symbols become constant slots, labels become code indices, `call` becomes copies of parameter bytes
+// around a jump. What the tables do not know becomes an instruction that faults when it is executed, with its own text.
 //
-// Functions are placed side by side, in code, in the register file and in local memory; none may recurse. So lanes of one warp
-// may be inside different functions at the same time without sharing a byte.
+// Functions are placed side by side, in code, in the register file and in local memory; none may recurse. So lanes of
+// one warp may be inside different functions at the same time without sharing a byte.
 #include "grader/emulator/machine/program.h"
 
 #include <cxxabi.h>
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
 #include <unordered_set>
-
-#include <fmt/format.h>
 
 #include "grader/emulator/machine/control_ops.h"
 #include "grader/emulator/machine/fault.h"
@@ -34,27 +33,58 @@ uint32_t align_up(uint32_t v, uint32_t a) { return (v + a - 1) / a * a; }
 /// Slot width that holds a value of type `t`; untyped and symbol operands default to 64 bits.
 SlotWidth width_of(Type t) { return t == Type::None ? SlotWidth{8} : slot_width(t); }
 
-struct SpecialName { const char* name; SpecialRegister which; };
+struct SpecialName {
+  const char* name;
+  SpecialRegister which;
+};
 constexpr SpecialName kSpecials[] = {
-    {"%tid.x", SpecialRegister::TidX}, {"%tid.y", SpecialRegister::TidY}, {"%tid.z", SpecialRegister::TidZ},
-    {"%ntid.x", SpecialRegister::NtidX}, {"%ntid.y", SpecialRegister::NtidY}, {"%ntid.z", SpecialRegister::NtidZ},
-    {"%ctaid.x", SpecialRegister::CtaidX}, {"%ctaid.y", SpecialRegister::CtaidY}, {"%ctaid.z", SpecialRegister::CtaidZ},
-    {"%nctaid.x", SpecialRegister::NctaidX}, {"%nctaid.y", SpecialRegister::NctaidY}, {"%nctaid.z", SpecialRegister::NctaidZ},
-    {"%laneid", SpecialRegister::LaneId}, {"%warpid", SpecialRegister::WarpId}, {"%nwarpid", SpecialRegister::NwarpId},
-    {"%smid", SpecialRegister::SmId}, {"%nsmid", SpecialRegister::NsmId}, {"%gridid", SpecialRegister::GridId},
-    {"%lanemask_eq", SpecialRegister::LanemaskEq}, {"%lanemask_le", SpecialRegister::LanemaskLe}, {"%lanemask_lt", SpecialRegister::LanemaskLt},
-    {"%lanemask_ge", SpecialRegister::LanemaskGe}, {"%lanemask_gt", SpecialRegister::LanemaskGt},
-    {"%clusterid.x", SpecialRegister::ClusteridX}, {"%clusterid.y", SpecialRegister::ClusteridY}, {"%clusterid.z", SpecialRegister::ClusteridZ},
-    {"%nclusterid.x", SpecialRegister::NclusteridX}, {"%nclusterid.y", SpecialRegister::NclusteridY}, {"%nclusterid.z", SpecialRegister::NclusteridZ},
-    {"%cluster_ctaid.x", SpecialRegister::ClusterCtaidX}, {"%cluster_ctaid.y", SpecialRegister::ClusterCtaidY}, {"%cluster_ctaid.z", SpecialRegister::ClusterCtaidZ},
-    {"%cluster_nctaid.x", SpecialRegister::ClusterNctaidX}, {"%cluster_nctaid.y", SpecialRegister::ClusterNctaidY}, {"%cluster_nctaid.z", SpecialRegister::ClusterNctaidZ},
-    {"%cluster_ctarank", SpecialRegister::ClusterCtarank}, {"%cluster_nctarank", SpecialRegister::ClusterNctarank},
-    {"%is_explicit_cluster", SpecialRegister::IsExplicitCluster}, {"%total_smem_size", SpecialRegister::TotalSmemSize},
-    {"%dynamic_smem_size", SpecialRegister::DynamicSmemSize}, {"%aggr_smem_size", SpecialRegister::AggrSmemSize},
+    {"%tid.x", SpecialRegister::TidX},
+    {"%tid.y", SpecialRegister::TidY},
+    {"%tid.z", SpecialRegister::TidZ},
+    {"%ntid.x", SpecialRegister::NtidX},
+    {"%ntid.y", SpecialRegister::NtidY},
+    {"%ntid.z", SpecialRegister::NtidZ},
+    {"%ctaid.x", SpecialRegister::CtaidX},
+    {"%ctaid.y", SpecialRegister::CtaidY},
+    {"%ctaid.z", SpecialRegister::CtaidZ},
+    {"%nctaid.x", SpecialRegister::NctaidX},
+    {"%nctaid.y", SpecialRegister::NctaidY},
+    {"%nctaid.z", SpecialRegister::NctaidZ},
+    {"%laneid", SpecialRegister::LaneId},
+    {"%warpid", SpecialRegister::WarpId},
+    {"%nwarpid", SpecialRegister::NwarpId},
+    {"%smid", SpecialRegister::SmId},
+    {"%nsmid", SpecialRegister::NsmId},
+    {"%gridid", SpecialRegister::GridId},
+    {"%lanemask_eq", SpecialRegister::LanemaskEq},
+    {"%lanemask_le", SpecialRegister::LanemaskLe},
+    {"%lanemask_lt", SpecialRegister::LanemaskLt},
+    {"%lanemask_ge", SpecialRegister::LanemaskGe},
+    {"%lanemask_gt", SpecialRegister::LanemaskGt},
+    {"%clusterid.x", SpecialRegister::ClusteridX},
+    {"%clusterid.y", SpecialRegister::ClusteridY},
+    {"%clusterid.z", SpecialRegister::ClusteridZ},
+    {"%nclusterid.x", SpecialRegister::NclusteridX},
+    {"%nclusterid.y", SpecialRegister::NclusteridY},
+    {"%nclusterid.z", SpecialRegister::NclusteridZ},
+    {"%cluster_ctaid.x", SpecialRegister::ClusterCtaidX},
+    {"%cluster_ctaid.y", SpecialRegister::ClusterCtaidY},
+    {"%cluster_ctaid.z", SpecialRegister::ClusterCtaidZ},
+    {"%cluster_nctaid.x", SpecialRegister::ClusterNctaidX},
+    {"%cluster_nctaid.y", SpecialRegister::ClusterNctaidY},
+    {"%cluster_nctaid.z", SpecialRegister::ClusterNctaidZ},
+    {"%cluster_ctarank", SpecialRegister::ClusterCtarank},
+    {"%cluster_nctarank", SpecialRegister::ClusterNctarank},
+    {"%is_explicit_cluster", SpecialRegister::IsExplicitCluster},
+    {"%total_smem_size", SpecialRegister::TotalSmemSize},
+    {"%dynamic_smem_size", SpecialRegister::DynamicSmemSize},
+    {"%aggr_smem_size", SpecialRegister::AggrSmemSize},
     {"%reserved_smem_offset_begin", SpecialRegister::ReservedSmemBegin},
 };
 
-SlotWidth special_width(SpecialRegister which) { return which == SpecialRegister::GridId ? 8 : which == SpecialRegister::IsExplicitCluster ? 0 : 4; }
+SlotWidth special_width(SpecialRegister which) {
+  return which == SpecialRegister::GridId ? 8 : which == SpecialRegister::IsExplicitCluster ? 0 : 4;
+}
 
 bool is_clock(std::string_view name) { return name.starts_with("%clock") || name.starts_with("%globaltimer"); }
 
@@ -62,7 +92,8 @@ bool is_clock(std::string_view name) { return name.starts_with("%clock") || name
 std::string source_name(const std::string& ptx_name) {
   if (!ptx_name.starts_with("_Z")) return ptx_name;  // the demangler would take `s` for the type short
   int status = 0;
-  std::unique_ptr<char, void (*)(void*)> demangled(abi::__cxa_demangle(ptx_name.c_str(), nullptr, nullptr, &status), std::free);
+  std::unique_ptr<char, void (*)(void*)> demangled(abi::__cxa_demangle(ptx_name.c_str(), nullptr, nullptr, &status),
+                                                   std::free);
   if (status != 0 || !demangled) return ptx_name;
   std::string s = demangled.get();
   const size_t colons = s.rfind("::");
@@ -74,7 +105,8 @@ std::string written_name(const std::string& unique) { return unique.substr(0, un
 
 class Builder : public DecodeContext {
  public:
-  Builder(const ptx::Module& module, const std::unordered_map<std::string, LoadedModule::Symbol>& symbols, const DecoderTable& decoders, Program* program)
+  Builder(const ptx::Module& module, const std::unordered_map<std::string, LoadedModule::Symbol>& symbols,
+          const DecoderTable& decoders, Program* program)
       : module_(module), symbols_(symbols), decoders_(decoders), p_(*program) {}
 
   void build(const ptx::Function& entry, GlobalMemory& memory) {
@@ -90,7 +122,8 @@ class Builder : public DecodeContext {
       place_local(f);
       resolved[f].reserve(function.statements.size());
       for (const ptx::Statement& s : function.statements) resolved[f].push_back(ptx::resolve(s));
-      for (uint32_t s = 0; s < function.statements.size(); s++) flows[f].push_back(flow_of(function, s, resolved[f][s]));
+      for (uint32_t s = 0; s < function.statements.size(); s++)
+        flows[f].push_back(flow_of(function, s, resolved[f][s]));
       colourings_.push_back(colour(function, flows[f]));
       area_.push_back(register_bytes_);
       register_bytes_ += colourings_.back().bytes;
@@ -120,31 +153,38 @@ class Builder : public DecodeContext {
         emit(inst);
         return t;
       }
-      case Operand::Kind::Special: return special(operand.name);
+      case Operand::Kind::Special:
+        return special(operand.name);
       case Operand::Kind::Integer:
         if (type == Type::Pred) return constant(operand.bits != 0, 0);
         return constant(operand.bits, width_of(type));
       case Operand::Kind::Float32:
-        if (type == Type::F64) return constant(bits_of(static_cast<double>(float_of(static_cast<uint32_t>(operand.bits)))), 8);
+        if (type == Type::F64)
+          return constant(bits_of(static_cast<double>(float_of(static_cast<uint32_t>(operand.bits)))), 8);
         return constant(operand.bits, 4);
       case Operand::Kind::Float64:
         if (ptx::size_of(type) == 4) return constant(bits_of(static_cast<float>(double_of(operand.bits))), 4);
         return constant(operand.bits, 8);
-      case Operand::Kind::Symbol: return constant(symbol_address(operand), width_of(type) == 4 ? 4 : 8);
-      default: return constant(0, width_of(type));
+      case Operand::Kind::Symbol:
+        return constant(symbol_address(operand), width_of(type) == 4 ? 4 : 8);
+      default:
+        return constant(0, width_of(type));
     }
   }
   SlotWidth width(const Operand& operand, Type type) override {
     switch (operand.kind) {
-      case Operand::Kind::Register: return slot_width(p_.functions[function_]->registers[operand.reg].type);
+      case Operand::Kind::Register:
+        return slot_width(p_.functions[function_]->registers[operand.reg].type);
       case Operand::Kind::Special:
         if (is_clock(operand.name)) return operand.name == "%clock64" || operand.name == "%globaltimer" ? 8 : 4;
         for (const SpecialName& s : kSpecials) {
           if (operand.name == s.name) return special_width(s.which);
         }
         return 4;
-      case Operand::Kind::Symbol: return width_of(type) == 4 ? 4 : 8;
-      default: return width_of(type);
+      case Operand::Kind::Symbol:
+        return width_of(type) == 4 ? 4 : 8;
+      default:
+        return width_of(type);
     }
   }
   bool narrow(const Operand& operand) override {
@@ -175,7 +215,8 @@ class Builder : public DecodeContext {
   MemoryOperand address(const Operand& operand, Space space) override {
     MemoryOperand m;
     m.space = space;
-    const Operand* base = operand.kind == Operand::Kind::Address && !operand.elements.empty() ? operand.elements.data() : &operand;
+    const Operand* base =
+        operand.kind == Operand::Kind::Address && !operand.elements.empty() ? operand.elements.data() : &operand;
     m.offset = operand.kind == Operand::Kind::Address ? operand.offset : 0;
     if (base->kind == Operand::Kind::Symbol) {
       const Place place = find_symbol(base->name);
@@ -183,8 +224,11 @@ class Builder : public DecodeContext {
       m.slot = constant(place.address, 8);
       m.wide = true;
       // The parameters of a .func and of call sequences live in local memory; the entry's in its parameter block.
-      if (space == Space::Param || space == Space::Generic) m.space = place.space == Space::Local ? Space::Local : place.space == Space::Param ? Space::Global : space;
-      if (space == Space::Generic && (place.space == Space::Shared || place.space == Space::Global || place.space == Space::Const)) m.space = place.space;
+      if (space == Space::Param || space == Space::Generic)
+        m.space = place.space == Space::Local ? Space::Local : place.space == Space::Param ? Space::Global : space;
+      if (space == Space::Generic &&
+          (place.space == Space::Shared || place.space == Space::Global || place.space == Space::Const))
+        m.space = place.space;
     } else if (base->kind == Operand::Kind::Register) {
       m.slot = slot(base->reg);
       m.wide = slot_width(p_.functions[function_]->registers[base->reg].type) == 8;
@@ -199,12 +243,31 @@ class Builder : public DecodeContext {
   }
 
  private:
-  struct Place { Space space = Space::None; uint64_t address = 0; };
+  struct Place {
+    Space space = Space::None;
+    uint64_t address = 0;
+  };
 
-  static uint64_t bits_of(double d) { uint64_t b; std::memcpy(&b, &d, 8); return b; }
-  static uint64_t bits_of(float f) { uint32_t b; std::memcpy(&b, &f, 4); return b; }
-  static float float_of(uint32_t b) { float f; std::memcpy(&f, &b, 4); return f; }
-  static double double_of(uint64_t b) { double d; std::memcpy(&d, &b, 8); return d; }
+  static uint64_t bits_of(double d) {
+    uint64_t b;
+    std::memcpy(&b, &d, 8);
+    return b;
+  }
+  static uint64_t bits_of(float f) {
+    uint32_t b;
+    std::memcpy(&b, &f, 4);
+    return b;
+  }
+  static float float_of(uint32_t b) {
+    float f;
+    std::memcpy(&f, &b, 4);
+    return f;
+  }
+  static double double_of(uint64_t b) {
+    double d;
+    std::memcpy(&d, &b, 8);
+    return d;
+  }
 
   uint32_t slot(uint32_t reg) { return area_[function_] + colourings_[function_].slot[reg]; }
 
@@ -240,7 +303,8 @@ class Builder : public DecodeContext {
       inst.fn = read_clock;
       inst.d = grow(wide ? 8 : 4);
       inst.width = wide ? 8 : 4;
-      inst.sub = static_cast<uint8_t>((name.find("globaltimer") != std::string::npos ? 1 : 0) | (name.ends_with("_hi") ? 2 : 0));
+      inst.sub = static_cast<uint8_t>((name.find("globaltimer") != std::string::npos ? 1 : 0) |
+                                      (name.ends_with("_hi") ? 2 : 0));
       inst.cost = timing::kAlu;
       emit(inst);
       return inst.d;
@@ -270,7 +334,8 @@ class Builder : public DecodeContext {
       for (const ptx::Statement& s : p_.functions[f]->statements) {
         if (s.opcode.empty() || s.opcode[0] != "call") continue;
         const ptx::Function* callee = callee_of(s);
-        if (callee != nullptr && callee->has_body && std::find(p_.functions.begin(), p_.functions.end(), callee) == p_.functions.end()) {
+        if (callee != nullptr && callee->has_body &&
+            std::find(p_.functions.begin(), p_.functions.end(), callee) == p_.functions.end()) {
           p_.functions.push_back(callee);
         }
       }
@@ -287,7 +352,8 @@ class Builder : public DecodeContext {
     uint32_t at = 0;
     for (const ptx::Variable& v : entry.params) {
       const auto size = static_cast<uint32_t>(v.size);
-      at = align_up(at, std::max<uint32_t>(v.align, static_cast<uint32_t>(std::max<size_t>(1, std::min<size_t>(ptx::size_of(v.type), 16)))));
+      at = align_up(at, std::max<uint32_t>(v.align, static_cast<uint32_t>(std::max<size_t>(
+                                                        1, std::min<size_t>(ptx::size_of(v.type), 16)))));
       p_.parameters.push_back({v.name, at, size});
       at += size;
     }
@@ -332,7 +398,8 @@ class Builder : public DecodeContext {
       shared_[name] = at;
       p_.shared_symbols.push_back({source_name(written_name(name)), name, at, 0, true});
     }
-    std::stable_sort(p_.shared_symbols.begin(), p_.shared_symbols.end(), [](const SharedSymbol& a, const SharedSymbol& b) { return a.offset < b.offset; });
+    std::stable_sort(p_.shared_symbols.begin(), p_.shared_symbols.end(),
+                     [](const SharedSymbol& a, const SharedSymbol& b) { return a.offset < b.offset; });
   }
   static void collect_symbols(const Operand& o, std::unordered_set<std::string>& used) {
     if (o.kind == Operand::Kind::Symbol) used.insert(o.name);
@@ -367,7 +434,9 @@ class Builder : public DecodeContext {
     problem_ = fmt::format("symbol {} has no address here", name);
     return {};
   }
-  uint64_t symbol_address(const Operand& operand) { return find_symbol(operand.name).address + static_cast<uint64_t>(operand.offset); }
+  uint64_t symbol_address(const Operand& operand) {
+    return find_symbol(operand.name).address + static_cast<uint64_t>(operand.offset);
+  }
 
   // Control flow and data flow of a statement.
   static void add_uses(const Operand& o, std::vector<uint32_t>& uses) {
@@ -488,8 +557,10 @@ class Builder : public DecodeContext {
       if (problem_.empty()) emit(inst);
       return {};
     }
-    const auto index = static_cast<uint32_t>(std::find(p_.functions.begin(), p_.functions.end(), callee) - p_.functions.begin());
-    if (index <= function_ && reaches(index, function_)) return fmt::format("recursion ({}) is not supported", source_name(name));
+    const auto index =
+        static_cast<uint32_t>(std::find(p_.functions.begin(), p_.functions.end(), callee) - p_.functions.begin());
+    if (index <= function_ && reaches(index, function_))
+      return fmt::format("recursion ({}) is not supported", source_name(name));
     const auto copy = [&](uint32_t to, uint32_t from, uint64_t bytes) {
       Inst inst;
       inst.fn = copy_local;
@@ -547,7 +618,8 @@ class Builder : public DecodeContext {
     for (uint32_t f = 0; f < p_.functions.size(); f++) {
       for (const Colouring::Loop& loop : colourings_[f].loops) {
         LoopInfo info;
-        for (uint32_t r : loop.carried) info.carried.push_back({area_[f] + colourings_[f].slot[r], slot_width(p_.functions[f]->registers[r].type)});
+        for (uint32_t r : loop.carried)
+          info.carried.push_back({area_[f] + colourings_[f].slot[r], slot_width(p_.functions[f]->registers[r].type)});
         p_.loops[starts_[f][loop.branch + 1] - 1] = std::move(info);
       }
     }
@@ -593,7 +665,8 @@ SourcePlace Program::place(const Inst& inst) const {
   // Line 0 marks code that the compiler made up: the nearest earlier statement with a line speaks for it.
   int32_t location = s.location;
   const ptx::Function& function = *functions[inst.function];
-  for (uint32_t i = inst.statement; location >= 0 && module->locations[static_cast<size_t>(location)].line == 0 && i > 0;) {
+  for (uint32_t i = inst.statement;
+       location >= 0 && module->locations[static_cast<size_t>(location)].line == 0 && i > 0;) {
     location = function.statements[--i].location;
   }
   SourcePlace outermost;
@@ -622,14 +695,15 @@ std::string Program::describe_shared(uint32_t offset) const {
 }
 
 std::unique_ptr<Program> decode_kernel(const ptx::Module& module, const ptx::Function& entry,
-                                       const std::unordered_map<std::string, LoadedModule::Symbol>& symbols, const DecoderTable& decoders,
-                                       GlobalMemory& memory) {
+                                       const std::unordered_map<std::string, LoadedModule::Symbol>& symbols,
+                                       const DecoderTable& decoders, GlobalMemory& memory) {
   auto program = std::make_unique<Program>();
   Builder(module, symbols, decoders, program.get()).build(entry, memory);
   return program;
 }
 
-std::unique_ptr<LoadedModule> LoadedModule::load(std::string ptx, GlobalMemory& memory, const DecoderTable& decoders, std::string* error) {
+std::unique_ptr<LoadedModule> LoadedModule::load(const std::string& ptx, GlobalMemory& memory,
+                                                 const DecoderTable& decoders, std::string* error) {
   std::unique_ptr<LoadedModule> loaded(new LoadedModule(memory, decoders));
   ptx::ParseError parse_error;
   if (!ptx::parse(ptx, &loaded->module_, &parse_error)) {

@@ -28,26 +28,30 @@ inline const DecoderTable& decoders() {
 
 /// How to launch.
 struct Options {
-  Dim grid{1, 1, 1};
-  Dim block{32, 1, 1};
-  uint32_t dynamic_smem = 0;  ///< bytes
-  Schedule schedule{};
+  Dim grid{1, 1, 1};                     ///< CTAs
+  Dim block{32, 1, 1};                   ///< threads
+  uint32_t dynamic_smem = 0;             ///< bytes
+  Schedule schedule{};                   ///< order of warps
   uint64_t progress_budget = 2'000'000;  ///< warp-instructions: small, so that a hang ends a test soon
   uint32_t out_words = 1024;             ///< size of `out`, zeroed before the launch
   std::vector<uint32_t> in{};            ///< contents of `in`
-  Observer* observer = nullptr;
+  Observer* observer = nullptr;          ///< nullptr: nobody watches
+  const AsyncHooks* async = nullptr;     ///< nullptr: no asynchronous layer
 };
 
 /// What a launch did.
 struct Outcome {
-  LaunchStatus status = LaunchStatus::Ok;
-  std::vector<Diagnostic> diagnostics;
-  std::vector<std::string> state;
-  std::string output;
-  std::vector<uint32_t> out;  ///< contents of `out` afterwards
-  uint64_t cycles = 0;
-  uint64_t warp_instructions = 0;
+  LaunchStatus status = LaunchStatus::Ok;  ///< how it ended
+  std::vector<Diagnostic> diagnostics;     ///< in order of the run
+  std::vector<std::string> state;          ///< deadlock report
+  std::string output;                      ///< of vprintf
+  std::vector<uint32_t> out;               ///< contents of `out` afterwards
+  uint64_t cycles = 0;                     ///< virtual time at the end
+  uint64_t warp_instructions = 0;          ///< executed
+  /// Device addresses of `out` and `in`.
+  ///@{
   uint64_t out_address = 0, in_address = 0;
+  ///@}
 
   /// The only diagnostic, as "id: message"; "" if there is none.
   std::string problem() const {
@@ -55,6 +59,7 @@ struct Outcome {
     EXPECT_EQ(diagnostics.size(), 1u);
     return diagnostics[0].id + ": " + diagnostics[0].message;
   }
+  /// Words 2·i and 2·i + 1 of `out` as one number.
   uint64_t out64(size_t i) const { return out[2 * i] | uint64_t{out[2 * i + 1]} << 32; }
 };
 
@@ -91,6 +96,7 @@ inline Outcome run_module(const std::string& ptx, const Options& options = {}) {
   launch.config.schedule = options.schedule;
   launch.config.progress_budget = options.progress_budget;
   launch.observer = options.observer;
+  launch.async = options.async;
   EXPECT_EQ(check_config(*program, launch.config, launch.model), "");
   outcome.status = machine::run(launch);
   outcome.diagnostics = std::move(launch.diagnostics);

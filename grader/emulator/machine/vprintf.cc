@@ -21,7 +21,8 @@ std::string print(const std::string& spec, T value) {
 
 }  // namespace
 
-std::string format_printf(const std::string& format, const ArgumentReader& read, const StringReader& string_at, int* count) {
+std::string format_printf(const std::string& format, const ArgumentReader& read, const StringReader& string_at,
+                          int* count) {
   std::string out;
   uint64_t at = 0;
   *count = 0;
@@ -60,14 +61,24 @@ std::string format_printf(const std::string& format, const ArgumentReader& read,
     for (; k < format.size() && std::strchr("hlLqjzt", format[k]) != nullptr; k++) wide = wide || format[k] != 'h';
     if (k >= format.size()) break;
     switch (format[k]) {
-      case '%': out += '%'; break;
+      case '%':
+        out += '%';
+        break;
       case 'd':
-      case 'i': out += wide ? print(flags + "lld", static_cast<long long>(take(8))) : print(flags + "d", static_cast<int32_t>(take(4))); break;
+      case 'i':
+        out += wide ? print(flags + "lld", static_cast<long long>(take(8)))
+                    : print(flags + "d", static_cast<int32_t>(take(4)));
+        break;
       case 'u':
       case 'o':
       case 'x':
-      case 'X': out += wide ? print(flags + "ll" + format[k], static_cast<unsigned long long>(take(8))) : print(flags + format[k], static_cast<uint32_t>(take(4))); break;
-      case 'c': out += print(flags + "c", static_cast<int>(take(4))); break;
+      case 'X':
+        out += wide ? print(flags + "ll" + format[k], static_cast<unsigned long long>(take(8)))
+                    : print(flags + format[k], static_cast<uint32_t>(take(4)));
+        break;
+      case 'c':
+        out += print(flags + "c", static_cast<int>(take(4)));
+        break;
       case 'f':
       case 'F':
       case 'e':
@@ -82,9 +93,15 @@ std::string format_printf(const std::string& format, const ArgumentReader& read,
         out += print(flags + format[k], d);
         break;
       }
-      case 'p': out += print(flags + "s", (print("0x%llx", static_cast<unsigned long long>(take(8)))).c_str()); break;
-      case 's': out += print(flags + "s", string_at(take(8)).c_str()); break;
-      default: out += format.substr(i, k - i + 1); break;  // as the device does: unknown conversions are printed
+      case 'p':
+        out += print(flags + "s", (print("0x%llx", static_cast<unsigned long long>(take(8)))).c_str());
+        break;
+      case 's':
+        out += print(flags + "s", string_at(take(8)).c_str());
+        break;
+      default:
+        out += format.substr(i, k - i + 1);
+        break;  // as the device does: unknown conversions are printed
     }
     i = k;
   }

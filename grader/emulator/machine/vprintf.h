@@ -14,6 +14,7 @@ using StringReader = std::function<std::string(uint64_t address)>;
 
 /// Arguments are packed at their natural alignment: 4 bytes for int, 8 for long, double and pointers.
 /// *count receives the number of arguments consumed, as printf on the device returns it.
-std::string format_printf(const std::string& format, const ArgumentReader& read, const StringReader& string_at, int* count);
+std::string format_printf(const std::string& format, const ArgumentReader& read, const StringReader& string_at,
+                          int* count);
 
 }  // namespace handoff::machine

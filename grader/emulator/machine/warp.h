@@ -21,71 +21,88 @@ struct Cta;
 struct Domain;
 struct Launch;
 
+/// A virtual time that never comes.
 inline constexpr uint64_t kNever = ~uint64_t{0};
 
 /// Something a blocked fragment waits for.
 struct WaitTarget {
+  /// An mbarrier's phase, a bar/barrier, bar.warp.sync, or the thread's own asynchronous operations.
   enum class Kind : uint8_t { Mbarrier, NamedBarrier, WarpSync, Async };
-  Kind kind;
-  Cta* owner;        ///< of the mbarrier
-  uint32_t offset;   ///< mbarrier: shared offset; named barrier: id; warp sync: member mask; async: 0
-  uint64_t phase;    ///< mbarrier: phase waited for; named barrier: generation
-  LaneMask mask;     ///< lanes of the fragment that wait for it
-  bool by_parity;
+  Kind kind;        ///< what is waited for
+  Cta* owner;       ///< of the mbarrier
+  uint32_t offset;  ///< mbarrier: shared offset; named barrier: id; warp sync: member mask; async: 0
+  uint64_t phase;   ///< mbarrier: phase waited for; named barrier: generation
+  LaneMask mask;    ///< lanes of the fragment that wait for it
+  bool by_parity;   ///< mbarrier: the wait names a parity rather than a token
 };
 
 /// Lanes of a warp at one place: same call stack, same PC.
 struct Fragment {
+  /// Whether it can run, and if not, why.
   enum class State : uint8_t {
-    Ready,
+    Ready,     ///< can run
     Parked,    ///< at a .sync/.aligned instruction whose lanes are not all here
     Blocked,   ///< waits for one of `waits`
     Spinning,  ///< a loop without effect; woken when memory that it may observe changes
     Sleeping,  ///< until wake_time
   };
-  uint32_t pc = 0;
-  LaneMask mask = 0;
-  uint32_t stack = 0;   ///< node of Launch::stacks, 0 = the kernel itself
-  State state = State::Ready;
-  bool resumed = false;  ///< the instruction at pc is being executed again after a block
-  uint64_t wake_time = 0;
-  std::vector<WaitTarget> waits;
+  uint32_t pc = 0;                ///< index into Program::code
+  LaneMask mask = 0;              ///< its lanes
+  uint32_t stack = 0;             ///< node of Launch::stacks, 0 = the kernel itself
+  State state = State::Ready;     ///< as above
+  bool resumed = false;           ///< the instruction at pc is being executed again after a block
+  uint64_t wake_time = 0;         ///< Sleeping: virtual time at which it goes on
+  std::vector<WaitTarget> waits;  ///< Blocked: any of these wakes it
 
-  // try_wait: the place where it last answered false; a second try there may sleep.
+  /// try_wait: the place where it last answered false, and `effects` at that time; a second try there may sleep.
+  ///@{
   uint32_t false_pc = ~0u;
   uint64_t false_effects = 0;
-  // The barrier that was last tested without success, for reports of spinning loops.
+  ///@}
+  /// The barrier that was last tested without success and the place of the test, for reports of spinning loops.
+  ///@{
   std::vector<WaitTarget> last_test;
   uint32_t test_pc = ~0u;
+  ///@}
   uint32_t wait_pc = 0;  ///< instruction that blocked
 
   // Spin detection: see interpreter.cc.
-  uint64_t effects = 0;          ///< counts side effects of this fragment
+  uint64_t effects = 0;  ///< counts side effects of this fragment
+  /// `effects` when the backward branch was taken last, that branch, how often in a row, and the count at which to look
+  /// next.
+  ///@{
   uint64_t spin_effects = 0;
   uint32_t spin_branch = ~0u;
   uint32_t spin_count = 0, spin_next_check = 0;
-  bool read_clock = false;       ///< since the last backward branch
-  uint32_t spin_sleep = 0;       ///< cycles of the next sleep of a loop that watches a clock
-  std::vector<std::byte> spin_snapshot;
+  ///@}
+  bool read_clock = false;               ///< since the last backward branch
+  uint32_t spin_sleep = 0;               ///< cycles of the next sleep of a loop that watches a clock
+  std::vector<std::byte> spin_snapshot;  ///< registers that the loop carries, at the last look
+  /// Cta::shared_epoch and Launch::global_epoch at the last look.
+  ///@{
   uint64_t seen_shared_epoch = 0, seen_global_epoch = 0;
+  ///@}
 };
 
+/// 32 threads with their registers.
 struct Warp {
-  std::byte* regs = nullptr;   ///< register file, 64-byte aligned
-  Cta* cta = nullptr;
-  uint32_t index = 0;          ///< in the CTA
-  LaneMask live = 0;           ///< threads that have not exited
-  std::vector<Fragment> fragments;
-  uint32_t current = 0;        ///< index of the fragment that runs
-  uint32_t next_pc = 0;        ///< set by control handlers
-  bool reschedule = false;     ///< set by handlers that changed fragments or blocked
-  bool end_slice = false;      ///< set when another warp or an event may now come first
-  uint64_t time = 0;           ///< virtual time of the next instruction
-  uint64_t ready_time = 0;     ///< kNever when no fragment is ready
-  uint32_t turn = 0;           ///< for fairness among fragments
-  std::vector<std::byte> local;  ///< local memory: lane-major, Program::local_bytes each
+  std::byte* regs = nullptr;        ///< register file, 64-byte aligned
+  Cta* cta = nullptr;               ///< whose warp it is
+  uint32_t index = 0;               ///< in the CTA
+  LaneMask live = 0;                ///< threads that have not exited
+  std::vector<Fragment> fragments;  ///< disjoint lanes, all live ones together
+  uint32_t current = 0;             ///< index of the fragment that runs
+  uint32_t next_pc = 0;             ///< set by control handlers
+  bool reschedule = false;          ///< set by handlers that changed fragments or blocked
+  bool end_slice = false;           ///< set when another warp or an event may now come first
+  uint64_t time = 0;                ///< virtual time of the next instruction
+  uint64_t ready_time = 0;          ///< kNever when no fragment is ready
+  uint32_t turn = 0;                ///< for fairness among fragments
+  std::vector<std::byte> local;     ///< local memory: lane-major, Program::local_bytes each
 
+  /// The fragment that runs.
   Fragment& fragment() { return fragments[current]; }
+  /// Local memory of a lane, Program::local_bytes.
   std::byte* local_of(int lane);
   /// First thread id of this warp in its CTA.
   uint32_t first_thread() const { return index * kWarpSize; }
@@ -93,13 +110,13 @@ struct Warp {
 
 /// bar/barrier state of one id.
 struct NamedBarrier {
-  uint32_t arrived = 0;          ///< threads of this generation
-  uint32_t expected = 0;         ///< 0: every live thread
-  uint64_t generation = 0;
-  bool in_use = false;
-  LaneMask arrived_lanes[32] = {};
-  uint32_t reduction = 0;        ///< of barrier.red
-  uint32_t reduction_and = 1;
+  uint32_t arrived = 0;             ///< threads of this generation
+  uint32_t expected = 0;            ///< 0: every live thread
+  uint64_t generation = 0;          ///< completions so far
+  bool in_use = false;              ///< some thread of this generation has arrived
+  LaneMask arrived_lanes[32] = {};  ///< of this generation, by warp
+  uint32_t reduction = 0;           ///< of barrier.red: .popc and .or
+  uint32_t reduction_and = 1;       ///< of barrier.red.and
 };
 
 /// State that the async layer attaches to a CTA.
@@ -107,46 +124,53 @@ struct AsyncCtaState {
   virtual ~AsyncCtaState() = default;
 };
 
+/// A block: its warps, its shared memory and its barriers.
 struct Cta {
-  Domain* domain = nullptr;
-  Launch* launch = nullptr;
-  uint32_t id[3] = {};
-  uint32_t linear = 0;                ///< linear index in the grid
-  uint32_t rank = 0;                  ///< in the cluster
-  std::vector<std::byte> smem;        ///< from offset 0; valid from kSharedBase
-  std::vector<Warp> warps;
-  std::vector<std::byte> register_block;
-  std::array<NamedBarrier, 16> barriers;
-  std::unique_ptr<AsyncCtaState> async;
-  uint32_t live_threads = 0;
-  uint64_t shared_epoch = 1;          ///< counts changes of shared memory and of barriers
-  uint32_t guarded_lo = ~0u, guarded_hi = 0;  ///< range of shared offsets that holds live mbarriers
-  bool done = false;
+  Domain* domain = nullptr;               ///< its cluster
+  Launch* launch = nullptr;               ///< its grid
+  uint32_t id[3] = {};                    ///< %ctaid: x, y, z
+  uint32_t linear = 0;                    ///< linear index in the grid
+  uint32_t rank = 0;                      ///< in the cluster
+  std::vector<std::byte> smem;            ///< from offset 0; valid from kSharedBase
+  std::vector<Warp> warps;                ///< by index
+  std::vector<std::byte> register_block;  ///< Warp::regs point into it
+  std::array<NamedBarrier, 16> barriers;  ///< by id
+  std::unique_ptr<AsyncCtaState> async;   ///< mbarriers, copies and groups; the async layer's
+  uint32_t live_threads = 0;              ///< threads that have not exited
+  uint64_t shared_epoch = 1;              ///< counts changes of shared memory and of barriers
+  /// Range [lo, hi) of shared offsets that holds live mbarriers.
+  ///@{
+  uint32_t guarded_lo = ~0u, guarded_hi = 0;
+  ///@}
+  bool done = false;  ///< every thread has exited
 
+  /// Host address of a shared::cta offset.
   std::byte* shared(uint32_t offset) { return smem.data() + offset; }
 };
 
 /// Something that happens at a virtual time in a domain.
 struct Event {
-  uint64_t time = 0;
-  uint64_t sequence = 0;
+  uint64_t time = 0;      ///< virtual time at which it fires
+  uint64_t sequence = 0;  ///< order of issue, which decides between events of one time
   virtual ~Event() = default;
+  /// Does it.
   virtual void fire(Domain& domain) = 0;
 };
 
 /// A cluster of CTAs that are scheduled together, with its clock and events. Without clusters: one CTA.
 struct Domain {
-  Launch* launch = nullptr;
-  std::vector<std::unique_ptr<Cta>> ctas;
-  uint32_t sm = 0;
-  uint64_t now = 0;
-  uint64_t started = 0;
+  Launch* launch = nullptr;                    ///< its grid
+  std::vector<std::unique_ptr<Cta>> ctas;      ///< by rank
+  uint32_t sm = 0;                             ///< where it resides
+  uint64_t now = 0;                            ///< its clock, cycles
+  uint64_t started = 0;                        ///< `now` when it became resident
   std::vector<std::unique_ptr<Event>> events;  ///< heap by (time, sequence)
   std::vector<std::unique_ptr<Event>> held;    ///< lazy and reverse schedules: released when nothing else can run
   uint64_t copy_engine_free = 0;               ///< time at which the TMA unit can start another transfer
   bool stuck = false;                          ///< nothing can run until global memory changes
-  uint64_t stuck_epoch = 0;
+  uint64_t stuck_epoch = 0;                    ///< Launch::global_epoch when it got stuck
 
+  /// `event` fires at virtual time `time`, whatever the schedule.
   void add_event(std::unique_ptr<Event> event, uint64_t time);
   /// An asynchronous operation's completion: subject to the schedule.
   void add_completion(std::unique_ptr<Event> event, uint64_t nominal_time);
@@ -154,6 +178,7 @@ struct Domain {
 
 /// Hooks of the async layer.
 struct AsyncHooks {
+  /// The state of a CTA that starts.
   std::unique_ptr<AsyncCtaState> (*make_state)(Cta& cta) = nullptr;
   /// At the CTA's end: may report copies in flight. Called before shared memory goes away.
   void (*cta_end)(Cta& cta) = nullptr;
@@ -167,54 +192,74 @@ struct AsyncHooks {
 
 /// Limits and sizes of the device model.
 struct DeviceModel {
-  uint32_t sms = 148;                       ///< B200
-  uint32_t smem_per_sm = 228 * 1024;
-  uint32_t smem_per_cta = kSharedMax;
-  uint32_t max_threads_per_sm = 2048;
-  uint32_t max_ctas_per_sm = 32;
+  uint32_t sms = 148;                  ///< B200
+  uint32_t smem_per_sm = 228 * 1024;   ///< bytes
+  uint32_t smem_per_cta = kSharedMax;  ///< bytes, without the system's 1 KiB
+  uint32_t max_threads_per_sm = 2048;  ///< resident at a time
+  uint32_t max_ctas_per_sm = 32;       ///< resident at a time
 };
 
+/// Extent of a grid, block or cluster.
 struct Dim {
+  /// At least 1 each.
+  ///@{
   uint32_t x = 1, y = 1, z = 1;
+  ///@}
+  /// The product.
   uint64_t volume() const { return uint64_t{x} * y * z; }
 };
 
+/// How a kernel is launched.
 struct LaunchConfig {
+  /// Grid and cluster in CTAs, block in threads.
+  ///@{
   Dim grid, block, cluster;
-  uint32_t dynamic_smem = 0;                 ///< bytes
-  Schedule schedule;
+  ///@}
+  uint32_t dynamic_smem = 0;                       ///< bytes
+  Schedule schedule;                               ///< order of warps and completions
   uint64_t instruction_budget = 4'000'000'000ull;  ///< warp-instructions of the whole launch
-  uint64_t progress_budget = 100'000'000ull;        ///< warp-instructions of one domain without any side effect
+  uint64_t progress_budget = 100'000'000ull;       ///< warp-instructions of one domain without any side effect
 };
 
+/// A grid: what is run, how, and what came of it.
 struct Launch {
-  const Program* program = nullptr;
-  LaunchConfig config;
-  GlobalMemory* memory = nullptr;
-  Observer* observer = nullptr;          ///< nullptr: nobody watches
-  bool observe_accesses = false;
-  const AsyncHooks* async = nullptr;
-  DeviceModel model;
-  Random random;
+  const Program* program = nullptr;   ///< the kernel
+  LaunchConfig config;                ///< grid, block, schedule
+  GlobalMemory* memory = nullptr;     ///< where global addresses point
+  Observer* observer = nullptr;       ///< nullptr: nobody watches
+  bool observe_accesses = false;      ///< Observer::wants_accesses(), asked once
+  const AsyncHooks* async = nullptr;  ///< the async layer
+  DeviceModel model;                  ///< limits of the device
+  Random random;                      ///< of the random schedule
 
-  std::vector<std::unique_ptr<Domain>> resident;
-  uint64_t global_epoch = 1;
-  Warp* running = nullptr;               ///< whose slice it is
-  uint64_t next_async_id = 1;
-  uint64_t next_sequence = 1;
+  std::vector<std::unique_ptr<Domain>> resident;  ///< started and not finished
+  uint64_t global_epoch = 1;                      ///< counts changes of global memory
+  Warp* running = nullptr;                        ///< whose slice it is
+  uint64_t next_async_id = 1;                     ///< AsyncOpInfo::id of the next operation
+  uint64_t next_sequence = 1;                     ///< Event::sequence of the next event
+  /// Executed so far, by warps and by lanes.
+  ///@{
   uint64_t warp_instructions = 0, lane_instructions = 0;
-  uint64_t progress_mark = 0;            ///< warp_instructions at the last side effect
-  uint64_t modeled_cycles = 0;
-  std::string output;                    ///< of vprintf, bounded
-  std::vector<Diagnostic> diagnostics;
-  std::vector<std::string> state;        ///< deadlock report
-  struct StackNode { uint32_t parent; uint32_t return_pc; uint32_t depth; };
-  std::vector<StackNode> stacks{{0, 0, 0}};
+  ///@}
+  uint64_t progress_mark = 0;           ///< warp_instructions at the last side effect
+  uint64_t modeled_cycles = 0;          ///< virtual time at the end of the last domain
+  std::string output;                   ///< of vprintf, bounded
+  std::vector<Diagnostic> diagnostics;  ///< what was found, in order
+  std::vector<std::string> state;       ///< deadlock report
+  /// A call: nodes form a tree, so equal stacks have equal numbers.
+  struct StackNode {
+    uint32_t parent;     ///< node of the caller
+    uint32_t return_pc;  ///< where the caller goes on
+    uint32_t depth;      ///< calls above the kernel
+  };
+  std::vector<StackNode> stacks{{0, 0, 0}};  ///< Fragment::stack is an index
 
   /// Adds a diagnostic unless one with the same id and line is there already.
   void report(Diagnostic diagnostic);
   /// Reports at an instruction's place.
-  void report(const Inst& inst, std::string id, std::string message, std::string hint = {}, Severity severity = Severity::Error);
+  void report(const Inst& inst, std::string id, std::string message, std::string hint = {},
+              Severity severity = Severity::Error);
+  /// The node of a call made at stack `parent` that returns to `return_pc`; made where there is none yet.
   uint32_t push_stack(uint32_t parent, uint32_t return_pc);
 };
 
@@ -233,6 +278,7 @@ std::string check_config(const Program& program, const LaunchConfig& config, con
 inline void note_effect(Warp& w) { w.fragments[w.current].effects++; }
 /// Shared memory or a barrier of `cta` changed.
 inline void touch_shared(Cta& cta) { cta.shared_epoch++; }
+/// Global memory changed.
 inline void touch_global(Launch& launch) { launch.global_epoch++; }
 /// Blocks the running fragment at its current instruction, which is executed again when one of `waits` changed.
 void block_and_retry(Warp& w, std::vector<WaitTarget> waits);
@@ -246,6 +292,7 @@ void exit_lanes(Warp& w, LaneMask mask);
 void refresh(Warp& w);
 /// "CTA 3 warp 1 lanes 0-31": for messages.
 std::string describe_lanes(const Warp& w, LaneMask mask);
+/// "CTA 3 threads 40-63", numbered in the CTA; the CTA is left out where it is the only one.
 std::string describe_threads(const Warp& w, LaneMask mask);
 /// Lane numbers of a mask as ranges: "0-3,7".
 std::string lane_ranges(LaneMask mask);

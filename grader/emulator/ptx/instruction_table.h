@@ -11,7 +11,8 @@
 //  * `types`: one list for each type position, separated by " / "; "f32 f64 / s32 u32". "" = no type. A position that
 //    starts with '?' may be missing. Types keep their order.
 //  * `operands`: names by role, separated by commas. A name that begins with 'd' is written (`d`, `d|p` is a
-//    pair of destinations, `{d}` a vector destination); all others are read; `[a]` is an address; a trailing '?' = optional.
+//    pair of destinations, `{d}` a vector destination); all others are read; `[a]` is an address; a trailing '?' =
+//    optional.
 //
 // Several rows may share a name (integer `add`, float `add`); the first that matches wins. The longest name that is a
 // prefix of the opcode is tried first ("cp.async.bulk.commit_group" before "cp.async.bulk").
@@ -44,7 +45,7 @@ struct InstructionSpec {
   std::string_view modifiers;  ///< groups of modifiers
   std::string_view types;      ///< a list for each type position
   std::string_view operands;   ///< names by role
-  std::string_view section;  ///< of the PTX ISA 9.1 manual
+  std::string_view section;    ///< of the PTX ISA 9.1 manual
 };
 
 /// All rows, grouped by family in the order of the manual.
@@ -52,10 +53,10 @@ std::span<const InstructionSpec> instruction_table();
 
 /// An opcode matched against its row.
 struct Resolved {
-  const InstructionSpec* spec = nullptr;  ///< nullptr: no row matches, `problem` says why
-  std::vector<Type> types;                ///< in order of appearance
+  const InstructionSpec* spec = nullptr;    ///< nullptr: no row matches, `problem` says why
+  std::vector<Type> types;                  ///< in order of appearance
   std::vector<std::string_view> modifiers;  ///< without the dot, in order of appearance (spaces included, in order)
-  std::string problem;                    ///< "unknown opcode 'foo'", "add does not take modifier '.bar'"
+  std::string problem;                      ///< "unknown opcode 'foo'", "add does not take modifier '.bar'"
 
   /// Does the opcode carry this modifier (without its dot)?
   bool has(std::string_view modifier) const;

@@ -14,8 +14,9 @@ namespace handoff::ptx {
 
 /// One token. `text` is its spelling, a view into the module's text.
 struct Token {
+  /// What it is.
   enum class Kind : uint8_t {
-    End,
+    End,          ///< of the text
     Identifier,   ///< with '%' and '$' names; `text` excludes a special register's ".x"
     Directive,    ///< '.' and a word, `text` without the dot
     Integer,      ///< `bits`, two's complement
@@ -25,13 +26,15 @@ struct Token {
     Punctuation,  ///< one character; `<<` and `>>` are two tokens
     Invalid,      ///< `Lexer::message` says why
   };
-  Kind kind = Kind::End;
-  std::string_view text;
-  uint64_t bits = 0;
+  Kind kind = Kind::End;        ///< as above
+  std::string_view text;        ///< spelling; see the kinds for what it leaves out
+  uint64_t bits = 0;            ///< value of an Integer, bit pattern of a float
   uint32_t line = 1;            ///< 1-based
   const char* begin = nullptr;  ///< where the token starts in the text
 
+  /// Is it the punctuation character `c`?
   bool is(char c) const { return kind == Kind::Punctuation && text[0] == c; }
+  /// Is it the directive `.name`?
   bool is_directive(std::string_view name) const { return kind == Kind::Directive && text == name; }
 };
 

@@ -16,12 +16,39 @@ namespace handoff::ptx {
 
 /// Fundamental and packed types of PTX §5.2, as they appear after a '.' in an opcode or declaration.
 enum class Type : uint8_t {
-  None, Pred,
-  B8, B16, B32, B64, B128,
-  U8, U16, U32, U64,
-  S8, S16, S32, S64,
-  F16, F16x2, BF16, BF16x2, TF32, F32, F32x2, F64,
-  E4M3x2, E5M2x2, E2M1x2, E2M3x2, E3M2x2, UE8M0x2, E4M3, E5M2, U16x2, S16x2,
+  None,
+  Pred,
+  B8,
+  B16,
+  B32,
+  B64,
+  B128,
+  U8,
+  U16,
+  U32,
+  U64,
+  S8,
+  S16,
+  S32,
+  S64,
+  F16,
+  F16x2,
+  BF16,
+  BF16x2,
+  TF32,
+  F32,
+  F32x2,
+  F64,
+  E4M3x2,
+  E5M2x2,
+  E2M1x2,
+  E2M3x2,
+  E3M2x2,
+  UE8M0x2,
+  E4M3,
+  E5M2,
+  U16x2,
+  S16x2,
 };
 
 /// Size of a value of type `t` in bytes (predicates and None: 0; E2M1x2: 1).
@@ -39,44 +66,44 @@ std::string_view to_string(Space s);
 /// One `.loc`: a position in Module::files, and where that code was inlined.
 /// `inlined_at` indexes Module::locations (-1: not inlined).
 struct Location {
-  uint32_t file = 0;    ///< the .file index as written
-  uint32_t line = 0;    ///< 1-based; 0 means "no line", as nvcc writes for compiler-made code
-  uint32_t column = 0;  ///< 1-based; 0: unknown
+  uint32_t file = 0;        ///< the .file index as written
+  uint32_t line = 0;        ///< 1-based; 0 means "no line", as nvcc writes for compiler-made code
+  uint32_t column = 0;      ///< 1-based; 0: unknown
   int32_t inlined_at = -1;  ///< index of the call's place in Module::locations; -1: not inlined
-  std::string function;  ///< name of the inlined function where the PTX gives it, else empty
+  std::string function;     ///< name of the inlined function where the PTX gives it, else empty
 };
 
 /// One operand as written.
 struct Operand {
   /// Which of the fields below hold the operand.
   enum class Kind : uint8_t {
-    Register,   ///< `reg` indexes Function::registers
-    Special,    ///< `name` is a special register such as "%tid.x"
-    Integer,    ///< `bits` holds the two's complement 64-bit value
-    Float32,    ///< 0fXXXXXXXX: `bits` holds the 32 bits
-    Float64,    ///< 0dXXXXXXXXXXXXXXXX or a decimal literal: `bits` holds the 64 bits
-    Symbol,     ///< variable, function or parameter `name`, plus `offset` (`name+8`)
-    Label,      ///< `target` is a statement index in the function. The second operand of brx.idx is a Vector of the
-                ///< labels that its .branchtargets lists
-    Address,    ///< `[base + offset]`, base in elements[0] (Register, Symbol or Integer; none: absolute offset);
-                ///< tensor coordinates `[map, {c0, c1}]`: elements[0] = map, elements[1] = Vector
-    Vector,     ///< `{a, b, …}` in `elements`
-    Pair,       ///< `a|b` in elements[0], elements[1]
-    Sink,       ///< `_`
+    Register,  ///< `reg` indexes Function::registers
+    Special,   ///< `name` is a special register such as "%tid.x"
+    Integer,   ///< `bits` holds the two's complement 64-bit value
+    Float32,   ///< 0fXXXXXXXX: `bits` holds the 32 bits
+    Float64,   ///< 0dXXXXXXXXXXXXXXXX or a decimal literal: `bits` holds the 64 bits
+    Symbol,    ///< variable, function or parameter `name`, plus `offset` (`name+8`)
+    Label,     ///< `target` is a statement index in the function. The second operand of brx.idx is a Vector of the
+               ///< labels that its .branchtargets lists
+    Address,   ///< `[base + offset]`, base in elements[0] (Register, Symbol or Integer; none: absolute offset);
+               ///< tensor coordinates `[map, {c0, c1}]`: elements[0] = map, elements[1] = Vector
+    Vector,    ///< `{a, b, …}` in `elements`
+    Pair,      ///< `a|b` in elements[0], elements[1]
+    Sink,      ///< `_`
   };
-  Kind kind = Kind::Integer;  ///< form of the operand
-  bool negated = false;   ///< `!p` before a predicate, or `-r`
-  uint32_t reg = 0;        ///< Register: index into Function::registers
-  uint32_t target = 0;     ///< Label: index into Function::statements
-  int64_t offset = 0;      ///< Symbol, Address: bytes added
-  uint64_t bits = 0;       ///< Integer, Float32, Float64: the value's bits
-  std::string name;        ///< Special, Symbol, Label: as written
+  Kind kind = Kind::Integer;      ///< form of the operand
+  bool negated = false;           ///< `!p` before a predicate, or `-r`
+  uint32_t reg = 0;               ///< Register: index into Function::registers
+  uint32_t target = 0;            ///< Label: index into Function::statements
+  int64_t offset = 0;             ///< Symbol, Address: bytes added
+  uint64_t bits = 0;              ///< Integer, Float32, Float64: the value's bits
+  std::string name;               ///< Special, Symbol, Label: as written
   std::vector<Operand> elements;  ///< Address, Vector, Pair: the parts
 };
 
 /// A virtual register. Block-scoped names that recur are distinct entries.
 struct Register {
-  std::string name;  ///< as declared, parameterised names expanded ("%r7")
+  std::string name;        ///< as declared, parameterised names expanded ("%r7")
   Type type = Type::None;  ///< as declared
 };
 
@@ -84,14 +111,14 @@ struct Register {
 /// becomes {"mbarrier","try_wait","parity","shared::cta","b64"}.
 struct Statement {
   std::vector<std::string> opcode;  ///< at least one component
-  /// call: {return params Vector?}, callee (Symbol, or Register of an indirect call), {args Vector?}, {prototype Symbol?},
-  /// as `call` has them.
+  /// call: {return params Vector?}, callee (Symbol, or Register of an indirect call), {args Vector?}, {prototype
+  /// Symbol?}, as `call` has them.
   std::vector<Operand> operands;
-  int32_t guard = -1;             ///< register index of the @p guard, or -1
-  bool guard_negated = false;     ///< `@!p`
-  int32_t location = -1;  ///< index into Module::locations in force here, or -1
-  uint32_t line = 0;      ///< 1-based line in the PTX text
-  std::string text;       ///< the statement as written, white space folded, without the guard's '@' stripped
+  int32_t guard = -1;          ///< register index of the @p guard, or -1
+  bool guard_negated = false;  ///< `@!p`
+  int32_t location = -1;       ///< index into Module::locations in force here, or -1
+  uint32_t line = 0;           ///< 1-based line in the PTX text
+  std::string text;            ///< the statement as written, white space folded, without the guard's '@' stripped
 };
 
 /// A variable in a state space (module scope or body scope).
@@ -99,40 +126,40 @@ struct Variable {
   std::string name;           ///< unique in its scope
   Space space = Space::None;  ///< where it lives
   Type type = Type::None;     ///< of one element
-  uint32_t align = 1;  ///< bytes
-  uint64_t size = 0;   ///< bytes; 0 with `unsized` for `extern .shared x[]`
-  bool unsized = false;   ///< declared with `[]`: the launch gives the size
-  bool external = false;  ///< `.extern`
+  uint32_t align = 1;         ///< bytes
+  uint64_t size = 0;          ///< bytes; 0 with `unsized` for `extern .shared x[]`
+  bool unsized = false;       ///< declared with `[]`: the launch gives the size
+  bool external = false;      ///< `.extern`
   std::vector<uint8_t> init;  ///< initial bytes, shorter than `size` means zeros follow; empty: none
   /// Places in `init` that hold an address of another symbol (pointer initialisers).
   struct Reloc {
     uint64_t offset;     ///< bytes into `init`
     std::string symbol;  ///< whose address
     int64_t addend;      ///< bytes added to it
-    bool generic;      ///< `generic(symbol)`: the generic address, else the address within the symbol's space
-    uint8_t size = 8;  ///< bytes of the address that are stored, least significant first
+    bool generic;        ///< `generic(symbol)`: the generic address, else the address within the symbol's space
+    uint8_t size = 8;    ///< bytes of the address that are stored, least significant first
   };
   std::vector<Reloc> relocs;  ///< in the order of the text
 };
 
 /// An .entry or .func, with or without body.
 struct Function {
-  std::string name;       ///< mangled, as in the PTX
-  bool is_entry = false;  ///< .entry, not .func
-  bool has_body = false;  ///< false: a declaration
-  std::vector<Variable> returns;  ///< .param return values of a .func
-  std::vector<Variable> params;   ///< in order, space Param
+  std::string name;                 ///< mangled, as in the PTX
+  bool is_entry = false;            ///< .entry, not .func
+  bool has_body = false;            ///< false: a declaration
+  std::vector<Variable> returns;    ///< .param return values of a .func
+  std::vector<Variable> params;     ///< in order, space Param
   std::vector<Register> registers;  ///< all of the body
   /// Body-scope .local, .shared and .param variables, block-scoped repeats renamed uniquely; operands refer to the
   /// unique name. The name as written stays a prefix of the unique name (suffix "@N").
   std::vector<Variable> variables;
-  /// In order; labels are resolved to indices. A body whose end can be reached gets a final `ret`, so that control never
-  /// leaves the list and every label has a statement.
+  /// In order; labels are resolved to indices. A body whose end can be reached gets a final `ret`, so that control
+  /// never leaves the list and every label has a statement.
   std::vector<Statement> statements;
-  uint32_t maxntid[3] = {0, 0, 0};   ///< 0: not given
-  uint32_t reqntid[3] = {0, 0, 0};   ///< 0: not given
+  uint32_t maxntid[3] = {0, 0, 0};            ///< 0: not given
+  uint32_t reqntid[3] = {0, 0, 0};            ///< 0: not given
   uint32_t reqnctapercluster[3] = {0, 0, 0};  ///< 0: not given
-  bool explicit_cluster = false;     ///< .explicitcluster: must be launched with a cluster size
+  bool explicit_cluster = false;              ///< .explicitcluster: must be launched with a cluster size
   /// 0: not given.
   ///@{
   uint32_t minnctapersm = 0, maxnreg = 0;
@@ -145,12 +172,12 @@ struct Module {
   ///@{
   int version_major = 0, version_minor = 0;
   ///@}
-  std::string target;      ///< first .target name: "sm_100a"
-  int address_size = 64;   ///< bits
-  std::unordered_map<uint32_t, std::string> files;  ///< .file index → path
-  std::vector<Location> locations;  ///< one for each distinct .loc
-  std::vector<Variable> variables;  ///< module scope .global/.const/.shared
-  std::vector<Function> functions;  ///< declarations included
+  std::string target;                                    ///< first .target name: "sm_100a"
+  int address_size = 64;                                 ///< bits
+  std::unordered_map<uint32_t, std::string> files;       ///< .file index → path
+  std::vector<Location> locations;                       ///< one for each distinct .loc
+  std::vector<Variable> variables;                       ///< module scope .global/.const/.shared
+  std::vector<Function> functions;                       ///< declarations included
   std::unordered_map<std::string, std::string> aliases;  ///< `.alias name, target;`
 
   /// Function by name, preferring one with a body; nullptr if none.
@@ -162,7 +189,7 @@ struct Module {
 
 /// Text that is not PTX.
 struct ParseError {
-  uint32_t line = 0;  ///< 1-based
+  uint32_t line = 0;    ///< 1-based
   uint32_t column = 0;  ///< 1-based
   std::string message;  ///< one sentence
 };

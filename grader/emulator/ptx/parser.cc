@@ -1494,9 +1494,10 @@ bool Parser::parse_unary(uint64_t* out, int depth) {
   } else {
     return fail("expected an operand, found " + quoted_token());
   }
-  for (auto op = operators.rbegin(); op != operators.rend(); ++op) {
-    if (*op == '-') *out = 0 - *out;
-    if (*op == '~') *out = ~*out;
+  std::reverse(operators.begin(), operators.end());  // the one next to the operand applies first
+  for (const char op : operators) {
+    if (op == '-') *out = 0 - *out;
+    if (op == '~') *out = ~*out;
   }
   if (minus) *out = 0 - *out;
   return true;

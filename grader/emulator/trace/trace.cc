@@ -19,12 +19,14 @@ void Recorder::launch_end(machine::Launch& launch) {
 }
 
 uint64_t Recorder::hardware_time(const machine::Cta& cta) const {
-  // What an instruction causes at once, a phase's completion by its last arrive, has that warp's time, which may be ahead of the domain's.
+  // What an instruction causes at once, a phase's completion by its last arrive, has that warp's time, which may be
+  // ahead of the domain's.
   const uint64_t now = cta.domain->now;
   return launch_->running != nullptr ? std::max(now, launch_->running->time) : now;
 }
 
-Event& Recorder::add(Event::Kind kind, const machine::Inst* inst, machine::Warp* warp, machine::Cta* cta, uint64_t cycle) {
+Event& Recorder::add(Event::Kind kind, const machine::Inst* inst, machine::Warp* warp, machine::Cta* cta,
+                     uint64_t cycle) {
   if (trace_.events.size() >= kMaxEvents) {
     trace_.truncated = true;
     return overflow_ = Event{};
@@ -48,13 +50,19 @@ void Recorder::access(const machine::Access& a) {
   const bool atomic = a.kind == Kind::Atomic || a.kind == Kind::Reduction;
   Totals& t = trace_.totals;
   if (a.region == machine::Region::Global) {
-    if (atomic) t.global_atomics += threads;
-    else if (a.kind == Kind::Read) t.global_load_bytes += bytes;
-    else t.global_store_bytes += bytes;
+    if (atomic)
+      t.global_atomics += threads;
+    else if (a.kind == Kind::Read)
+      t.global_load_bytes += bytes;
+    else
+      t.global_store_bytes += bytes;
   } else if (a.region == machine::Region::Shared) {
-    if (atomic) t.shared_atomics += threads;
-    else if (a.kind == Kind::Read) t.shared_load_bytes += bytes;
-    else t.shared_store_bytes += bytes;
+    if (atomic)
+      t.shared_atomics += threads;
+    else if (a.kind == Kind::Read)
+      t.shared_load_bytes += bytes;
+    else
+      t.shared_store_bytes += bytes;
   }
 }
 
@@ -72,17 +80,41 @@ void Recorder::mbarrier(const MbarrierEvent& m) {
   Totals& t = trace_.totals;
   Event::Kind kind = Event::Kind::Arrive;
   switch (m.kind) {
-    case Kind::Init: kind = Event::Kind::Init; break;
-    case Kind::Inval: kind = Event::Kind::Inval; break;
-    case Kind::ExpectTx: kind = Event::Kind::Expect; t.expected_bytes += static_cast<uint64_t>(m.bytes); break;
-    case Kind::CompleteTx: kind = Event::Kind::Complete; t.completed_bytes += static_cast<uint64_t>(m.bytes); break;
-    case Kind::ArriveExpectTx: t.expected_bytes += static_cast<uint64_t>(m.bytes); [[fallthrough]];
+    case Kind::Init:
+      kind = Event::Kind::Init;
+      break;
+    case Kind::Inval:
+      kind = Event::Kind::Inval;
+      break;
+    case Kind::ExpectTx:
+      kind = Event::Kind::Expect;
+      t.expected_bytes += static_cast<uint64_t>(m.bytes);
+      break;
+    case Kind::CompleteTx:
+      kind = Event::Kind::Complete;
+      t.completed_bytes += static_cast<uint64_t>(m.bytes);
+      break;
+    case Kind::ArriveExpectTx:
+      t.expected_bytes += static_cast<uint64_t>(m.bytes);
+      [[fallthrough]];
     case Kind::Arrive:
-    case Kind::ArriveDrop: t.arrivals += threads; break;
-    case Kind::CopyArrive: break;
-    case Kind::PhaseComplete: kind = Event::Kind::PhaseComplete; t.phases++; break;
-    case Kind::TestTrue: kind = Event::Kind::WaitTrue; t.waits_true += threads; break;
-    case Kind::TestFalse: kind = Event::Kind::WaitFalse; t.waits_false += threads; break;
+    case Kind::ArriveDrop:
+      t.arrivals += threads;
+      break;
+    case Kind::CopyArrive:
+      break;
+    case Kind::PhaseComplete:
+      kind = Event::Kind::PhaseComplete;
+      t.phases++;
+      break;
+    case Kind::TestTrue:
+      kind = Event::Kind::WaitTrue;
+      t.waits_true += threads;
+      break;
+    case Kind::TestFalse:
+      kind = Event::Kind::WaitFalse;
+      t.waits_false += threads;
+      break;
   }
   Event& e = add(kind, m.inst, m.warp, m.owner, m.warp != nullptr ? m.warp->time : hardware_time(*m.owner));
   e.mask = m.mask;
@@ -100,19 +132,24 @@ void Recorder::async_op(const AsyncOpInfo& o, AsyncOpInfo::Milestone milestone) 
   const bool cp_async = o.kind == AsyncOpInfo::Kind::CpAsync;
   if (milestone == Milestone::Issued && !cp_async) t.bulk_copies++;
   if (milestone == Milestone::Written) {
-    (cp_async ? t.cp_async_bytes : o.destination_owner != nullptr ? t.bulk_bytes_to_shared : t.bulk_bytes_to_global) += o.bytes;
+    (cp_async                         ? t.cp_async_bytes
+     : o.destination_owner != nullptr ? t.bulk_bytes_to_shared
+                                      : t.bulk_bytes_to_global) += o.bytes;
   }
-  static constexpr Event::Kind kKinds[] = {Event::Kind::CopyIssued, Event::Kind::CopyRead, Event::Kind::CopyWritten, Event::Kind::CopySignalled};
-  Event& e = add(kKinds[static_cast<size_t>(milestone)], o.inst, milestone == Milestone::Issued ? o.warp : nullptr, o.warp->cta,
-                 milestone == Milestone::Issued ? o.warp->time : hardware_time(*o.warp->cta));
+  static constexpr Event::Kind kKinds[] = {Event::Kind::CopyIssued, Event::Kind::CopyRead, Event::Kind::CopyWritten,
+                                           Event::Kind::CopySignalled};
+  Event& e = add(kKinds[static_cast<size_t>(milestone)], o.inst, milestone == Milestone::Issued ? o.warp : nullptr,
+                 o.warp->cta, milestone == Milestone::Issued ? o.warp->time : hardware_time(*o.warp->cta));
   e.mask = 1u << o.lane;
   e.bytes = o.bytes;
   e.op = o.id;
-  if (o.destination_owner != nullptr) e.object = launch_->program->describe_shared(static_cast<uint32_t>(o.destination));
+  if (o.destination_owner != nullptr)
+    e.object = launch_->program->describe_shared(static_cast<uint32_t>(o.destination));
 }
 
 void Recorder::group(const machine::GroupEvent& g) {
-  const bool commit = g.kind == machine::GroupEvent::Kind::BulkCommit || g.kind == machine::GroupEvent::Kind::CpAsyncCommit;
+  const bool commit =
+      g.kind == machine::GroupEvent::Kind::BulkCommit || g.kind == machine::GroupEvent::Kind::CpAsyncCommit;
   Event& e = add(commit ? Event::Kind::Commit : Event::Kind::GroupWait, g.inst, g.warp, g.warp->cta, g.warp->time);
   e.mask = g.mask;
 }

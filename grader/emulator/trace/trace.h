@@ -12,19 +12,35 @@ namespace handoff::trace {
 /// One recorded event of the asynchronous protocol.
 struct Event {
   /// What happened. Wait events are recorded for waits that answered.
-  enum class Kind : uint8_t { CopyIssued, CopyRead, CopyWritten, CopySignalled, Init, Inval, Expect, Complete, Arrive, PhaseComplete, WaitTrue, WaitFalse, BlockBarrier, Commit, GroupWait };
-  Kind kind;              ///< what happened
-  uint64_t cycle = 0;     ///< virtual time
-  uint32_t cta = 0;       ///< linear index in the grid
-  int32_t warp = -1;      ///< −1: the hardware
-  uint32_t mask = 0;      ///< lanes
-  uint32_t line = 0;      ///< in the learner's file, 0 unknown
-  std::string object;     ///< barrier or destination: "full", "tile+2048"
-  uint64_t phase = 0;     ///< of the barrier
-  int64_t bytes = 0;      ///< of the copy, or announced
-  uint32_t pending = 0;   ///< arrivals missing afterwards
-  int64_t tx = 0;         ///< tx-count afterwards
-  uint64_t op = 0;        ///< id of the asynchronous operation
+  enum class Kind : uint8_t {
+    CopyIssued,
+    CopyRead,
+    CopyWritten,
+    CopySignalled,
+    Init,
+    Inval,
+    Expect,
+    Complete,
+    Arrive,
+    PhaseComplete,
+    WaitTrue,
+    WaitFalse,
+    BlockBarrier,
+    Commit,
+    GroupWait
+  };
+  Kind kind;             ///< what happened
+  uint64_t cycle = 0;    ///< virtual time
+  uint32_t cta = 0;      ///< linear index in the grid
+  int32_t warp = -1;     ///< −1: the hardware
+  uint32_t mask = 0;     ///< lanes
+  uint32_t line = 0;     ///< in the learner's file, 0 unknown
+  std::string object;    ///< barrier or destination: "full", "tile+2048"
+  uint64_t phase = 0;    ///< of the barrier
+  int64_t bytes = 0;     ///< of the copy, or announced
+  uint32_t pending = 0;  ///< arrivals missing afterwards
+  int64_t tx = 0;        ///< tx-count afterwards
+  uint64_t op = 0;       ///< id of the asynchronous operation
 };
 
 /// Totals of a run.

@@ -1,5 +1,5 @@
 // Wrong: every round waits for parity 0.
-// In round 1 that is phase 0 again, which is over, so the wait returns true at once.
+// In round 1 that is phase 0 again, true at once; or, if phase 1 is complete by then, it looks like phase 2: for ever.
 // expect: stale-parity @ 33
 // needs: checker
 // blind: yes

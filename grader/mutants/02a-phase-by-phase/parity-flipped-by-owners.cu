@@ -1,5 +1,5 @@
 // Wrong: only threads with a cell flip their parity.
-// The others wait in round 1 for phase 0 again, which is over, and go on.
+// The others wait in round 1 for phase 0 again and go on at once; or for phase 2, which needs their arrivals, too.
 // expect: stale-parity @ 34
 // needs: checker
 // blind: yes

@@ -1,5 +1,5 @@
 // Wrong: the parity is that of a ring of two barriers, one for each buffer: it flips every other round.
-// There is one barrier, and it completes a phase each round. In round 1 the wait is for phase 0 again.
+// There is one barrier, and it completes a phase each round. In round 1 the wait is for phase 0 again, or for phase 2.
 // expect: stale-parity @ 33
 // needs: checker
 // blind: yes

@@ -1,5 +1,5 @@
 // Wrong: the parity is one ahead, as if the rounds were counted from 1.
-// A fresh barrier takes parity 1 for the phase before phase 0, and the wait returns true at once.
+// In round 0 that is the phase before phase 0, true at once; or, if phase 0 is complete by then, phase 1: for ever.
 // expect: stale-parity @ 33
 // needs: checker
 // blind: yes

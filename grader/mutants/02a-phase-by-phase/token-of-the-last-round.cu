@@ -1,5 +1,5 @@
 // Wrong: each round waits with the token of the round before.
-// That phase is over, so the wait returns true at once, and the values of this round are read too early.
+// That phase is over, so nothing is waited for; if this round is over, too, the token is too old to be legal.
 // expect: stale-parity @ 35
 // needs: checker
 // blind: yes

@@ -1,8 +1,8 @@
 // Wrong: the consumers flip their parity with every chunk, not with every round. One stage hides it.
-// With two, chunk 1 waits for parity 1 on a fresh full[1], which passes before anything has been written.
-// expect: stale-parity @ 49
-// blind: yes
-// needs: checker
+// With two, chunk 1, announced by then, waits for phase 1 of full[1], which needs the slot that chunk 1 is in.
+// expect: deadlock @ 49
+// blind: no
+// needs: core
 #include "course.cuh"
 
 constexpr int kChunk = 256;

@@ -1,5 +1,5 @@
 // Wrong: no barrier between the writes and the store.
-// Every writer fences its own writes, but thread 0 issues the store without waiting for the others (order assumed: they wrote first).
+// Every writer fences its own writes, but thread 0 does not wait for the others (assumed: they wrote first).
 // expect: data-race @ 33
 // needs: checker
 // blind: yes

@@ -33,7 +33,8 @@ extern "C" __global__ void reuse_after_store(const float* in, float* out, int ti
     if (threadIdx.x == 0) {
       const int half = kTile / 2;
       ptx::cp_async_bulk(ptx::space_global, ptx::space_shared, &out[base], stage, tile_bytes / 2);
-      ptx::cp_async_bulk(ptx::space_global, ptx::space_shared, &out[base + half - 4], stage + half - 4, tile_bytes / 2 + 16);
+      ptx::cp_async_bulk(ptx::space_global, ptx::space_shared, &out[base + half - 4], stage + half - 4,
+                         tile_bytes / 2 + 16);
       ptx::cp_async_bulk_commit_group();
     }
     round++;

@@ -32,10 +32,14 @@ extern "C" __global__ void phase_by_phase(const float* in, float* out, int n, in
     float before = __shfl_up_sync(0xffffffff, value, 1);
     float after = __shfl_down_sync(0xffffffff, value, 1);
     if (owner) {
-      if (i == 0) before = value;
-      else if (i % 32 == 0) before = now[left];
-      if (i == cells - 1) after = value;
-      else if (i % 32 == 31) after = now[right];
+      if (i == 0)
+        before = value;
+      else if (i % 32 == 0)
+        before = now[left];
+      if (i == cells - 1)
+        after = value;
+      else if (i % 32 == 31)
+        after = now[right];
       value = 0.5f * value + 0.25f * (before + after) + added;
     }
   }

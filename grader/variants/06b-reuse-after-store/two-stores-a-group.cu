@@ -29,7 +29,8 @@ extern "C" __global__ void reuse_after_store(const float* in, float* out, int ti
 
     if (threadIdx.x == 0) {
       ptx::cp_async_bulk(ptx::space_global, ptx::space_shared, &out[base], stage, tile_bytes / 2);
-      ptx::cp_async_bulk(ptx::space_global, ptx::space_shared, &out[base + kTile / 2], stage + kTile / 2, tile_bytes / 2);
+      ptx::cp_async_bulk(ptx::space_global, ptx::space_shared, &out[base + kTile / 2], stage + kTile / 2,
+                         tile_bytes / 2);
       ptx::cp_async_bulk_commit_group();
     }
     round++;

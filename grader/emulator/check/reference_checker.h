@@ -1,0 +1,575 @@
+// For tests: the rules of the checker once more, slow and obvious, to compare with.
+//
+// The reference keeps everything. Each thing that a thread does is a node of a graph; an asynchronous operation has three nodes: its
+// start, the end of its reading and the end of its writing. Edges are those of PTX §8.9.4 and §8.9.5: program order, barriers, release →
+// acquire where something released was observed, the completion of a copy → who observed it. An operation's start has no way to its
+// ends, because a completion carries the operation's own effects and nothing of its issuer's (§8.9.1.1). Two graphs have the same nodes:
+// `order`, and `any`, in which every signal counts as released, acquired and wide enough. When the launch is over, "is ordered before" is
+// "has a path to", computed over the whole graph, and each byte's accesses are compared pair by pair.
+//
+// No clock, no step, no cell, no sharing between lanes: nothing here is kept the way checker.cc keeps it.
+//
+// What is left out, as in checker.cc: order between two fence.sc by the order in which they ran (another schedule runs them the other way
+// round), and what a plain store does to a release pattern that it overwrites (either it is ordered in between, or it is a race itself).
+// stale-parity, missing-retry-loop, tx-bytes-mismatch and deadlock are explanations, not order; checker_test.cc covers them.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <map>
+#include <set>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "grader/emulator/machine/observer.h"
+#include "grader/emulator/machine/warp.h"
+
+namespace handoff::check::testing {
+
+/// An id of the catalogue and the line that it is reported at.
+using Found = std::set<std::pair<std::string, uint32_t>>;
+
+/// See the top of the file.
+class ReferenceChecker : public machine::Observer {
+ public:
+  /// Two lanes' copies by one instruction meet. Issued at once that is many-lanes-issue, one after the other a data-race; no event tells which.
+  static constexpr const char* kSameInstruction = "many-lanes-issue or data-race";
+  /// The verdict, once the launch has ended.
+  struct Verdict {
+    Found all;             ///< every pair of accesses to a byte, however far apart, and the rules of mbarriers
+    Found nearest;         ///< only with the last write before an access, and with the last read of each thread since that write
+    size_t hidden = 0;     ///< bytes whose first finding in `all` is at another access than the one in `nearest`
+    size_t exempted = 0;   ///< of those, with a pair before it that no order but an exemption (strong accesses, two reductions) excused
+    bool lanes_collide = false;  ///< lanes of one weak instruction wrote the same byte: in what order is nobody's business
+    size_t nodes = 0;
+  };
+  /// Compares. The launch's Program must still live.
+  Verdict verdict();
+
+  void launch_begin(machine::Launch& launch) override { launch_ = &launch; }
+  void access(const machine::Access& a) override;
+  void fence(machine::Warp& warp, const machine::Inst& inst, machine::LaneMask mask, const machine::FenceInfo& info) override;
+  void barrier(const machine::BarrierEvent& e) override;
+  void mbarrier(const machine::MbarrierEvent& e) override;
+  void async_op(const machine::AsyncOpInfo& info, machine::AsyncOpInfo::Milestone milestone) override;
+  void group(const machine::GroupEvent& e) override;
+
+ private:
+  static constexpr int kNone = -1;
+  using Place = std::tuple<machine::Region, uint32_t, uint64_t>;  // region, CTA (shared memory), address
+
+  /// Something observed without acquiring: taken over by the next acquire fence, or acquire of the same location.
+  struct Seen {
+    int source;
+    bool other_cta;  ///< the fence's scope must reach beyond the CTA
+    Place where;
+  };
+  struct ProxyFence {
+    int node;
+    bool shared, global;
+  };
+  struct Thread {
+    uint32_t cta = 0, warp = 0;
+    int lane = 0, last = kNone;
+    int release_fence = kNone;       ///< the last one of any scope
+    int wide_release_fence = kNone;  ///< the last one whose scope reaches beyond the CTA
+    std::map<Place, int> released, widely_released;  ///< last release operation on each location
+    std::vector<Seen> seen;
+    std::vector<ProxyFence> proxy_fences;
+    std::vector<int> bulk_open, copies, copies_open;
+    std::vector<std::vector<int>> bulk_groups, copy_groups;
+  };
+  struct Op {
+    machine::AsyncOpInfo::Kind kind{};
+    int thread = 0, start = 0, read_end = 0, write_end = 0, barrier = kNone;
+    uint32_t line = 0, bytes = 0;
+    uint64_t phase = 0, counted = 0;
+    int instruction = 0;
+  };
+  struct Arrival {
+    int source;  ///< what it publishes; kNone: nothing
+    int node;
+    uint64_t phase;
+  };
+  struct Barrier {
+    int init_node = 0, init_thread = 0;
+    std::vector<int> init_fences;  ///< nodes
+    std::vector<Arrival> arrivals;
+    std::vector<std::pair<std::vector<int>, uint64_t>> copies;  ///< cp.async operations and the phase of the arrive that stands for them
+    uint64_t completed = 0, observed = 0;                       ///< phases
+  };
+  struct Use {
+    int node, thread, barrier;
+    uint32_t line;
+  };
+  struct Signal {
+    int node, source, wide_source;
+    bool wide;
+    uint32_t cta;
+  };
+  /// An access to one byte.
+  struct ByteAccess {
+    bool write, reduction;
+    int thread;                 ///< of the access, or of the operation's issuer
+    int op;                     ///< kNone: a thread's own
+    int node;                   ///< a thread's access; an operation's start
+    int end;                    ///< a thread's access; the end of an operation's reading or writing
+    int instruction;            ///< accesses of one execution of an instruction have the same; of operations: of one instruction of a warp
+    uint32_t line;
+    machine::Scope strong;      ///< None: weak
+    uint64_t address;
+    uint32_t bytes;
+    bool asynchronous_proxy;
+  };
+  struct Named {
+    std::vector<int> arrived, waiting;  ///< nodes, threads
+  };
+
+  static bool releases(machine::Sem s) { return s == machine::Sem::Release || s == machine::Sem::AcqRel || s == machine::Sem::Sc; }
+  static bool acquires(machine::Sem s) { return s == machine::Sem::Acquire || s == machine::Sem::AcqRel || s == machine::Sem::Sc; }
+  static bool reaches_out(machine::Scope s) { return s == machine::Scope::Gpu || s == machine::Scope::Sys; }
+
+  int thread_of(const machine::Warp& w, int lane);
+  uint32_t line_of(const machine::Inst* i) const { return i == nullptr ? 0 : launch_->program->place(*i).line; }
+  int add_node();
+  /// The next thing that a thread does.
+  int step(int thread);
+  void edge(int from, int to) {
+    if (from == kNone || from == to) return;
+    order_[static_cast<size_t>(to)].push_back(from);
+    any_[static_cast<size_t>(to)].push_back(from);
+  }
+  void any_edge(int from, int to) {
+    if (from != kNone && from != to) any_[static_cast<size_t>(to)].push_back(from);
+  }
+  /// `source` was observed by `thread` at its node `at`.
+  void observe(int thread, int at, int source, bool acquire, bool other_cta, const Place& where);
+  void touch(const Place& first, uint32_t bytes, ByteAccess a);
+
+  bool ordered(int before, int after) const { return before == after || before_order_[static_cast<size_t>(after)][static_cast<size_t>(before)]; }
+  bool ordered_any(int before, int after) const { return before == after || before_any_[static_cast<size_t>(after)][static_cast<size_t>(before)]; }
+  static std::vector<std::vector<bool>> close(const std::vector<std::vector<int>>& predecessors);
+  bool morally_strong(const ByteAccess& a, const ByteAccess& b) const;
+  /// The rule that `later` breaks against `earlier`; "" if none. `excused`: only an exemption makes it none.
+  std::string judge(const ByteAccess& earlier, const ByteAccess& later, machine::Region region, bool* excused) const;
+  std::string judge_fence(const ByteAccess& write, const ByteAccess& later, machine::Region region) const;
+
+  machine::Launch* launch_ = nullptr;
+  std::map<std::tuple<uint32_t, uint32_t, int>, int> thread_index_;
+  std::vector<Thread> threads_;
+  std::vector<std::vector<int>> order_, any_;  ///< predecessors of each node; edges only lead to later nodes
+  std::vector<std::vector<bool>> before_order_, before_any_;
+  std::vector<Op> ops_;
+  std::map<uint64_t, int> op_index_;
+  std::vector<Barrier> barriers_;
+  std::map<std::pair<uint32_t, uint32_t>, int> barrier_at_;
+  std::vector<Use> uses_;
+  std::map<const machine::Inst*, std::vector<std::vector<int>>> copy_arrives_;
+  std::map<std::pair<uint32_t, uint32_t>, Named> named_;
+  std::map<std::tuple<uint32_t, uint32_t, uint32_t>, std::pair<machine::LaneMask, Named>> warp_syncs_;
+  std::map<Place, std::vector<Signal>> locations_;
+  std::map<Place, std::vector<ByteAccess>> bytes_;
+  std::map<std::pair<const machine::Inst*, const machine::Warp*>, int> issue_instruction_;
+  std::vector<int> issues_;  ///< operations that signal an mbarrier
+  Found direct_;             ///< found while it ran: needs no order
+  int next_instruction_ = 0;
+};
+
+inline int ReferenceChecker::thread_of(const machine::Warp& w, int lane) {
+  const auto [at, fresh] = thread_index_.try_emplace({w.cta->linear, w.index, lane}, static_cast<int>(threads_.size()));
+  if (fresh) {
+    threads_.emplace_back();
+    threads_.back().cta = w.cta->linear;
+    threads_.back().warp = w.index;
+    threads_.back().lane = lane;
+  }
+  return at->second;
+}
+
+inline int ReferenceChecker::add_node() {
+  order_.emplace_back();
+  any_.emplace_back();
+  return static_cast<int>(order_.size()) - 1;
+}
+
+inline int ReferenceChecker::step(int thread) {
+  const int n = add_node();
+  Thread& t = threads_[static_cast<size_t>(thread)];
+  edge(t.last, n);
+  t.last = n;
+  return n;
+}
+
+inline void ReferenceChecker::observe(int thread, int at, int source, bool acquire, bool other_cta, const Place& where) {
+  if (source == kNone) return;
+  if (acquire) {
+    edge(source, at);
+  } else {
+    threads_[static_cast<size_t>(thread)].seen.push_back({source, other_cta, where});
+  }
+}
+
+inline void ReferenceChecker::touch(const Place& first, uint32_t bytes, ByteAccess a) {
+  auto [region, cta, address] = first;
+  for (uint64_t b = address; b < address + bytes; b++) bytes_[{region, cta, b}].push_back(a);
+}
+
+inline void ReferenceChecker::access(const machine::Access& a) {
+  using Kind = machine::Access::Kind;
+  if (a.region == machine::Region::Local) return;
+  const bool strong = a.sem != machine::Sem::Weak;
+  const machine::Scope scope = !strong ? machine::Scope::None : a.sem == machine::Sem::Volatile || a.scope == machine::Scope::None ? machine::Scope::Sys : a.scope;
+  const int instruction = next_instruction_++;
+  machine::for_lanes(a.mask, [&](int l) {
+    const int t = thread_of(*a.warp, l), n = step(t);
+    Thread& me = threads_[static_cast<size_t>(t)];
+    const Place place{a.region, a.owner != nullptr ? a.owner->linear : 0, a.address[l]};
+    const bool wide = reaches_out(scope);
+    if (strong && (a.kind == Kind::Read || a.kind == Kind::Atomic)) {
+      const bool acquire = acquires(a.sem);
+      if (acquire) {  // §8.8: a strong read followed by an acquire operation on the same location
+        std::erase_if(me.seen, [&](const Seen& s) {
+          if (s.where != place || (s.other_cta && !wide)) return false;
+          edge(s.source, n);
+          return true;
+        });
+      }
+      for (const Signal& s : locations_[place]) {
+        any_edge(s.node, n);
+        const bool same_cta = s.cta == me.cta;
+        if (same_cta || (s.wide && wide)) observe(t, n, same_cta ? s.source : s.wide_source, acquire, !same_cta, place);
+      }
+    }
+    const bool write = a.kind != Kind::Read;
+    touch(place, a.bytes, {write, false, t, kNone, n, n, instruction, line_of(a.inst), scope, a.address[l], a.bytes, false});
+    if (!strong || !write) return;
+    if (releases(a.sem)) {
+      me.released[place] = n;
+      if (wide) me.widely_released[place] = n;
+    }
+    if (a.kind == Kind::Write) locations_[place].clear();  // a release sequence: one store and the atomics after it
+    const auto last = [&](const std::map<Place, int>& m) {
+      const auto at = m.find(place);
+      return at == m.end() ? kNone : at->second;
+    };
+    // Of the fence and of the operation that may stand at the head of the release pattern the later one knows more.
+    locations_[place].push_back({n, std::max(me.release_fence, last(me.released)), std::max(me.wide_release_fence, last(me.widely_released)), wide, me.cta});
+  });
+}
+
+inline void ReferenceChecker::fence(machine::Warp& warp, const machine::Inst&, machine::LaneMask mask, const machine::FenceInfo& info) {
+  using Kind = machine::FenceInfo::Kind;
+  const bool all = info.kind == Kind::ProxyAsync;
+  const bool shared = all || info.kind == Kind::ProxyAsyncSharedCta || info.kind == Kind::ProxyAsyncSharedCluster || info.kind == Kind::ProxyGenericReleaseSharedCta ||
+                      info.kind == Kind::ProxyGenericAcquireSharedCluster;
+  const bool global = all || info.kind == Kind::ProxyAsyncGlobal;
+  const bool orders_threads = info.kind == Kind::Thread || info.kind == Kind::SyncRestrictAcquire || info.kind == Kind::SyncRestrictRelease;
+  machine::for_lanes(mask, [&](int l) {
+    const int t = thread_of(warp, l), n = step(t);
+    Thread& me = threads_[static_cast<size_t>(t)];
+    if (shared || global) me.proxy_fences.push_back({n, shared, global});
+    if (shared || info.kind == Kind::MbarrierInit) {
+      for (Barrier& b : barriers_) {
+        if (b.init_thread == t) b.init_fences.push_back(n);
+      }
+    }
+    if (!orders_threads) return;
+    const bool wide = reaches_out(info.scope);
+    if (acquires(info.sem)) {
+      std::erase_if(me.seen, [&](const Seen& s) {
+        if (s.other_cta && !wide) return false;
+        edge(s.source, n);
+        return true;
+      });
+    }
+    if (releases(info.sem)) {
+      me.release_fence = n;
+      if (wide) me.wide_release_fence = n;
+    }
+  });
+}
+
+inline void ReferenceChecker::barrier(const machine::BarrierEvent& e) {
+  using Kind = machine::BarrierEvent::Kind;
+  const uint32_t cta = e.warp->cta->linear;
+  const auto complete = [&](Named& b) {
+    const int all = add_node();
+    for (const int n : b.arrived) edge(n, all);
+    for (const int t : b.waiting) edge(all, step(t));
+    b = Named{};
+  };
+  const auto arrive = [&](Named& b) {
+    machine::for_lanes(e.mask, [&](int l) {
+      const int t = thread_of(*e.warp, l);
+      b.arrived.push_back(step(t));
+      if (e.kind != Kind::Arrive) b.waiting.push_back(t);
+    });
+  };
+  if (e.kind == Kind::Complete) {
+    complete(named_[{cta, e.id}]);
+  } else if (e.kind == Kind::WarpSync) {
+    auto& [lanes, b] = warp_syncs_[{cta, e.warp->index, e.id}];
+    arrive(b);
+    lanes |= e.mask;
+    if ((e.id & e.warp->live & ~lanes) == 0) {
+      complete(b);
+      lanes = 0;
+    }
+  } else {
+    arrive(named_[{cta, e.id}]);
+  }
+}
+
+inline void ReferenceChecker::mbarrier(const machine::MbarrierEvent& e) {
+  using Kind = machine::MbarrierEvent::Kind;
+  int& index = barrier_at_.try_emplace({e.owner->linear, e.offset}, kNone).first->second;
+  if (e.kind == Kind::Init) {
+    index = static_cast<int>(barriers_.size());
+    barriers_.emplace_back();
+    barriers_.back().init_thread = thread_of(*e.warp, __builtin_ctz(e.mask));
+    barriers_.back().init_node = step(barriers_.back().init_thread);
+    return;
+  }
+  Barrier& b = barriers_[static_cast<size_t>(index)];
+  const uint32_t line = line_of(e.inst);
+  const Place place{machine::Region::Shared, e.owner->linear, e.offset};
+  if (e.kind == Kind::PhaseComplete) b.completed = e.phase + 1;
+  if (e.kind == Kind::CompleteTx && e.op != 0) {
+    Op& o = ops_[static_cast<size_t>(op_index_.at(e.op))];
+    o.counted += static_cast<uint64_t>(e.bytes);
+    o.phase = e.phase;
+  }
+  if (e.kind == Kind::CopyArrive) {
+    auto& pending = copy_arrives_[e.inst];
+    if (!pending.empty()) {
+      b.copies.emplace_back(pending.front(), e.phase);
+      pending.erase(pending.begin());
+    }
+  }
+  if (e.warp == nullptr) return;
+  machine::for_lanes(e.mask, [&](int l) {
+    const int t = thread_of(*e.warp, l);
+    const Thread& me = threads_[static_cast<size_t>(t)];
+    // What came before is asked whether it follows the init: what a wait brings does not vouch for the barrier that is waited for.
+    uses_.push_back({me.last, t, index, line});
+    const int n = step(t);
+    if (e.kind == Kind::Arrive || e.kind == Kind::ArriveDrop || e.kind == Kind::ArriveExpectTx) {
+      if (e.phase > b.observed) direct_.emplace("phase-overrun", line);
+      b.arrivals.push_back({releases(e.sem) ? n : me.release_fence, n, e.phase});
+    }
+    if (e.kind != Kind::TestTrue || e.phase + 1 == 0) return;  // phase −1 of a fresh barrier brings nothing
+    b.observed = std::max(b.observed, e.phase + 1);
+    const bool acquire = acquires(e.sem);
+    for (const Arrival& a : b.arrivals) {
+      if (a.phase >= b.completed) continue;
+      any_edge(a.node, n);
+      observe(t, n, a.source, acquire, false, place);
+    }
+    const auto see_copy = [&](const Op& o) {
+      any_edge(o.write_end, n);
+      observe(t, n, o.write_end, acquire, false, place);
+    };
+    for (const Op& o : ops_) {
+      if (o.barrier == index && o.counted >= o.bytes && o.phase <= e.phase) see_copy(o);
+    }
+    for (const auto& [copies, phase] : b.copies) {
+      if (phase > e.phase) continue;
+      for (const int o : copies) see_copy(ops_[static_cast<size_t>(o)]);
+    }
+  });
+}
+
+inline void ReferenceChecker::async_op(const machine::AsyncOpInfo& info, machine::AsyncOpInfo::Milestone milestone) {
+  using Kind = machine::AsyncOpInfo::Kind;
+  if (milestone != machine::AsyncOpInfo::Milestone::Issued) return;
+  const int index = static_cast<int>(ops_.size());
+  op_index_[info.id] = index;
+  Op o;
+  o.kind = info.kind;
+  o.thread = thread_of(*info.warp, info.lane);
+  o.line = line_of(info.inst);
+  o.bytes = info.bytes;
+  Thread& me = threads_[static_cast<size_t>(o.thread)];
+  o.start = add_node();
+  edge(me.last, o.start);
+  o.read_end = add_node();
+  o.write_end = add_node();
+  edge(o.read_end, o.write_end);
+  const auto [instruction, fresh] = issue_instruction_.try_emplace({info.inst, info.warp}, next_instruction_);
+  if (fresh) next_instruction_++;
+  o.instruction = instruction->second;
+  if (info.mbarrier_owner != nullptr) {
+    o.barrier = barrier_at_.at({info.mbarrier_owner->linear, info.mbarrier});
+    issues_.push_back(index);
+  } else if (info.kind == Kind::CpAsync) {
+    me.copies.push_back(index);
+    me.copies_open.push_back(index);
+  } else {
+    me.bulk_open.push_back(index);
+  }
+  ops_.push_back(o);
+  if (info.kind == Kind::BulkPrefetch) return;
+  const bool reduction = info.kind == Kind::BulkReduce, bulk = info.kind != Kind::CpAsync;
+  const auto cta_of = [](const machine::Cta* c) { return c == nullptr ? 0 : c->linear; };
+  touch({info.source_region, cta_of(info.source_owner), info.source}, info.bytes,
+        {false, false, o.thread, index, o.start, o.read_end, o.instruction, o.line, machine::Scope::None, info.source, info.bytes, bulk});
+  touch({info.destination_region, cta_of(info.destination_owner), info.destination}, info.bytes,
+        {true, reduction, o.thread, index, o.start, o.write_end, o.instruction, o.line, machine::Scope::None, info.destination, info.bytes, bulk});
+}
+
+inline void ReferenceChecker::group(const machine::GroupEvent& e) {
+  using Kind = machine::GroupEvent::Kind;
+  machine::for_lanes(e.mask, [&](int l) {
+    const int t = thread_of(*e.warp, l), n = step(t);
+    Thread& me = threads_[static_cast<size_t>(t)];
+    const auto finish = [&](const std::vector<int>& ops, bool reading_only) {
+      for (const int o : ops) edge(reading_only ? ops_[static_cast<size_t>(o)].read_end : ops_[static_cast<size_t>(o)].write_end, n);
+    };
+    const auto finish_groups = [&](const std::vector<std::vector<int>>& groups, bool reading_only) {
+      for (size_t g = 0; g + e.allowed < groups.size(); g++) finish(groups[g], reading_only);
+    };
+    switch (e.kind) {
+      case Kind::BulkCommit: me.bulk_groups.push_back(std::exchange(me.bulk_open, {})); break;
+      case Kind::CpAsyncCommit: me.copy_groups.push_back(std::exchange(me.copies_open, {})); break;
+      case Kind::BulkWait: finish_groups(me.bulk_groups, false); break;
+      case Kind::BulkWaitRead: finish_groups(me.bulk_groups, true); break;
+      case Kind::CpAsyncWait:
+        if (e.inst->sub != 0) {  // wait_all: uncommitted ones too
+          finish(me.copies, false);
+        } else {
+          finish_groups(me.copy_groups, false);
+        }
+        break;
+      case Kind::CpAsyncMbarrierArrive: copy_arrives_[e.inst].push_back(me.copies); break;
+    }
+  });
+}
+
+// --- the comparison ---------------------------------------------------------------------------------------------------
+
+inline std::vector<std::vector<bool>> ReferenceChecker::close(const std::vector<std::vector<int>>& predecessors) {
+  const size_t n = predecessors.size();
+  std::vector<std::vector<bool>> before(n, std::vector<bool>(n));
+  for (size_t k = 0; k < n; k++) {  // edges only lead to later nodes, so one pass does
+    for (const int p : predecessors[k]) {
+      const std::vector<bool>& more = before[static_cast<size_t>(p)];
+      for (size_t j = 0; j < k; j++) {
+        if (more[j]) before[k][j] = true;
+      }
+      before[k][static_cast<size_t>(p)] = true;
+    }
+  }
+  return before;
+}
+
+inline bool ReferenceChecker::morally_strong(const ByteAccess& a, const ByteAccess& b) const {
+  if (a.strong == machine::Scope::None || b.strong == machine::Scope::None) return false;
+  if (a.address != b.address || a.bytes != b.bytes) return false;  // §8.7: complete overlap
+  const bool same_cta = threads_[static_cast<size_t>(a.thread)].cta == threads_[static_cast<size_t>(b.thread)].cta;
+  return same_cta || (reaches_out(a.strong) && reaches_out(b.strong));
+}
+
+inline std::string ReferenceChecker::judge_fence(const ByteAccess& write, const ByteAccess& later, machine::Region region) const {
+  bool by_writer = false, on_path = false;
+  for (size_t t = 0; t < threads_.size(); t++) {
+    for (const ProxyFence& f : threads_[t].proxy_fences) {
+      if (!(region == machine::Region::Global ? f.global : f.shared)) continue;
+      if (!ordered(write.node, f.node) || !ordered(f.node, later.node)) continue;
+      on_path = true;
+      by_writer = by_writer || static_cast<int>(t) == write.thread;
+    }
+  }
+  return by_writer ? "" : on_path ? "proxy-fence-misplaced" : "missing-proxy-fence";
+}
+
+inline std::string ReferenceChecker::judge(const ByteAccess& earlier, const ByteAccess& later, machine::Region region, bool* excused) const {
+  if ((!earlier.write && !later.write) || (earlier.op != kNone && earlier.op == later.op)) return {};
+  if (ordered(earlier.end, later.node)) {
+    return earlier.op == kNone && earlier.write && later.op != kNone && later.asynchronous_proxy ? judge_fence(earlier, later, region) : std::string();
+  }
+  if (earlier.op == kNone && later.op == kNone) {
+    if (morally_strong(earlier, later)) {
+      *excused = true;
+      return {};
+    }
+    const bool same_cta = threads_[static_cast<size_t>(earlier.thread)].cta == threads_[static_cast<size_t>(later.thread)].cta;
+    return !same_cta && ordered_any(earlier.node, later.node) ? "scope-too-narrow" : "data-race";
+  }
+  if (!earlier.write) return earlier.op != kNone ? "source-overwritten" : "refill-before-release";
+  if (!later.write) return earlier.op != kNone ? "async-read-before-complete" : "data-race";
+  if (earlier.reduction && later.reduction) {
+    *excused = true;
+    return {};
+  }
+  return earlier.op != kNone && later.op != kNone && earlier.instruction == later.instruction ? kSameInstruction : "data-race";
+}
+
+inline ReferenceChecker::Verdict ReferenceChecker::verdict() {
+  before_order_ = close(order_);
+  before_any_ = close(any_);
+  Verdict v;
+  v.nodes = order_.size();
+  v.all = direct_;
+  for (const Use& u : uses_) {
+    const Barrier& b = barriers_[static_cast<size_t>(u.barrier)];
+    if (u.thread != b.init_thread && (u.node == kNone || !ordered(b.init_node, u.node))) v.all.emplace("barrier-not-initialized", u.line);
+  }
+  for (const int index : issues_) {
+    const Op& o = ops_[static_cast<size_t>(index)];
+    const Barrier& b = barriers_[static_cast<size_t>(o.barrier)];
+    if (!ordered(b.init_node, o.start)) {
+      v.all.emplace("barrier-not-initialized", o.line);
+    } else if (std::none_of(b.init_fences.begin(), b.init_fences.end(), [&](int f) { return ordered(f, o.start); })) {
+      v.all.emplace("barrier-init-not-visible", o.line);
+    }
+  }
+  v.nearest = v.all;
+
+  for (const auto& [place, list] : bytes_) {
+    const machine::Region region = std::get<0>(place);
+    size_t first_of_all = list.size(), first_of_nearest = list.size();
+    bool excused = false, excused_before = false;
+    for (size_t k = 0; k < list.size(); k++) {
+      const ByteAccess& later = list[k];
+      // All earlier accesses.
+      for (size_t i = 0; i < k; i++) {
+        const ByteAccess& earlier = list[i];
+        if (earlier.op == kNone && later.op == kNone && earlier.instruction == later.instruction && later.write && later.strong == machine::Scope::None) v.lanes_collide = true;
+        // A write that another one has covered in the meantime needs no proxy fence any more.
+        const bool covered = earlier.write && earlier.op == kNone && later.op != kNone && std::any_of(list.begin() + static_cast<std::ptrdiff_t>(i) + 1, list.begin() + static_cast<std::ptrdiff_t>(k), [&](const ByteAccess& m) {
+          return m.write && ordered(earlier.end, m.node) && ordered(m.end, later.node);
+        });
+        if (covered) continue;
+        const std::string id = judge(earlier, later, region, &excused);
+        if (id.empty()) continue;
+        v.all.emplace(id, later.line);
+        if (first_of_all == list.size()) first_of_all = k;
+      }
+      if (first_of_all == k) excused_before = excused;
+      // The nearest ones: reads of one instruction that are unordered are one finding.
+      std::map<int, std::set<std::string>> ids;
+      std::set<int> readers;
+      bool ignored = false;
+      for (size_t i = k; i-- > 0;) {
+        const ByteAccess& earlier = list[i];
+        if (!earlier.write && earlier.op == kNone && !readers.insert(earlier.thread).second) continue;
+        const std::string id = judge(earlier, later, region, &ignored);
+        if (!id.empty()) ids[earlier.write ? kNone : earlier.op != kNone ? next_instruction_ + earlier.op : earlier.instruction].insert(id);
+        if (earlier.write) break;
+      }
+      for (const auto& [source, of_source] : ids) {
+        v.nearest.emplace(of_source.count("data-race") != 0 ? "data-race" : *of_source.begin(), later.line);
+        if (first_of_nearest == list.size()) first_of_nearest = k;
+      }
+    }
+    if (first_of_all != first_of_nearest) {
+      v.hidden++;
+      if (excused_before) v.exempted++;
+    }
+  }
+  return v;
+}
+
+}  // namespace handoff::check::testing
