@@ -13,7 +13,7 @@
 #include "grader/cli/exercises.h"
 #include "grader/cli/submission.h"
 #include "grader/device/device.h"
-#include "grader/harness/exercise.h"
+#include "grader/harness/session.h"
 #include "grader/harness/toolchain.h"
 #include "grader/report/json.h"
 
@@ -72,7 +72,7 @@ std::string read_argument(const std::string& text, KernelArgument* out) {
 /// PTX of a .ptx file, or of what nvcc makes of a .cu file; a line that says what is wrong, or empty.
 std::string ptx_of(const fs::path& file, const std::string& kernel, std::string* ptx) {
   if (file.extension() != ".cu" && file.extension() != ".ptx") return file.string() + ": neither a .cu nor a .ptx file";
-  if (const std::string problem = why_not_a_submission(file); !problem.empty()) return problem;
+  if (std::string problem = why_not_a_submission(file); !problem.empty()) return problem;
   if (file.extension() == ".ptx") {
     std::ifstream in(file, std::ios::binary);
     std::ostringstream text;

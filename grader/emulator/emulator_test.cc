@@ -14,14 +14,12 @@ namespace handoff {
 namespace {
 
 using async::testing::clean;
-using async::testing::kEager;
 using async::testing::Kernel;
 using async::testing::kLazy;
 using async::testing::kNominal;
 using async::testing::kReverse;
 using async::testing::line_of;
 using async::testing::Outcome;
-using async::testing::random_schedule;
 using async::testing::reports;
 using async::testing::run;
 using async::testing::schedules;
@@ -35,8 +33,7 @@ std::string where(const Outcome& o, std::string_view text) {
   return "kernel.cu:" + std::to_string(line_of(o.body, text));
 }
 
-// --- a ring of two stages: warp 0 loads, warps 1 and 2 sum
-// ----------------------------------------------------------------
+// --- a ring of two stages: warp 0 loads, warps 1 and 2 sum -----------------------------------------------------------
 
 constexpr uint32_t kIterations = 24;
 
@@ -201,8 +198,7 @@ TEST(EmulatorTest, TheSameScheduleAndSeedGiveTheSameRun) {
   }
 }
 
-// --- deadlocks
-// ------------------------------------------------------------------------------------------------------------
+// --- deadlocks -------------------------------------------------------------------------------------------------------
 
 Kernel hangs(const std::string& body, uint32_t threads = 64) {
   Kernel s;
@@ -365,8 +361,7 @@ TEST(DeadlockTest, ARingWhoseConsumersDoNotRelease) {
   }
 }
 
-// --- grids
-// ----------------------------------------------------------------------------------------------------------------
+// --- grids -----------------------------------------------------------------------------------------------------------
 
 TEST(GridTest, MoreBlocksThanFitAtOnce) {
   for (const auto& schedule : schedules()) {
@@ -505,8 +500,7 @@ TEST(GridTest, AnEndlessLoopIsAStall) {
   EXPECT_EQ(o.diagnostics[0].id, "stalled");
 }
 
-// --- the Emulator object
-// --------------------------------------------------------------------------------------------------
+// --- the Emulator object ---------------------------------------------------------------------------------------------
 
 using Arguments = std::vector<std::vector<std::byte>>;
 std::vector<std::byte> bytes_of(uint64_t v) {

@@ -14,7 +14,7 @@ import tree
 
 FOLDER = tree.ROOT / "docs" / "diagnostics"
 SECTIONS = ["What happened", "Why the hardware cares", "Wrong", "Right", "See also"]
-MAX_LINES = 50
+MAX_LINES = 110
 CORE = "emulator core"
 CHECKER = "happens-before checker"
 LATER = "happens-before checker, which is not part of this version yet"
@@ -22,8 +22,8 @@ LATER = "happens-before checker, which is not part of this version yet"
 ID = r"[a-z][a-z0-9]*(?:-[a-z0-9]+)*"
 # make_fault("ID", …), report(instruction, "ID", …), diagnostic.id = "ID"; in the checker find("ID", Severity::…, …), or a choice of two.
 REPORTED = [re.compile(rf'\bmake_fault\(\s*"({ID})"'), re.compile(rf'\breport\(\s*[^,"();]+(?:\([^()"]*\))?[^,"();]*,\s*"({ID})"'),
-            re.compile(rf'\bid\s*=\s*"({ID})"')]
-FOUND = re.compile(r"\bfind\(([^;]*?),\s*Severity::")
+            re.compile(rf'\bid\s*=\s*"({ID})"'), re.compile(rf'\bid\s*=\s*[^;"]*\?\s*"({ID})"'), re.compile(rf'\bid\s*=\s*[^;"]*\?\s*"{ID}"\s*:\s*"({ID})"')]
+FOUND = re.compile(r"\bfind\(([^;]*?),[^;,]*?Severity::")
 LITERAL = re.compile(rf'"({ID})"')
 STATUS = re.compile(r"Severity: ([^.\n]+)\. Reported by: ([^.\n]+)\.")
 SECTION = re.compile(r"^## (.+)\n((?:(?!## ).*\n)*)", re.MULTILINE)
@@ -68,9 +68,10 @@ def page_problems(name, text, by_core, by_checker):
 
 def check_self():
     """The rules on planted cases."""
-    forms = 'throw make_fault(\n "a-b", x); launch.report(i, "c-d", y); w.cta->launch->report(*f.inst, "e", z); d.id = "f"; g(w, "h-i");'
-    assert reported_in(forms) == {"a-b", "c-d", "e", "f"} and "h-i" in reported_in(forms, {"h-i"})
+    forms = 'throw make_fault(\n "a-b", x); launch.report(i, "c-d", y); w.cta->launch->report(*f.inst, "e", z); d.id = "f"; d.id = k ? "j" : "l"; g(w, "h-i");'
+    assert reported_in(forms) == {"a-b", "c-d", "e", "f", "j", "l"} and "h-i" in reported_in(forms, {"h-i"})
     assert reported_in('find(x ? "a-b" : "c-d", Severity::Error, "e-f"); if (d.id == "g") s.find("i", Severity::Note, y); // "j"') == {"a-b", "c-d", "i"}
+    assert reported_in('find(x ? "a-b" : "c-d", x ? Severity::Error : Severity::Note, "e-f");') == {"a-b", "c-d"}
     code = "```cuda\nx;\n```\n"
     good = ("# a-b\n\nIt is so.\n\nSeverity: error. Reported by: emulator core.\n\n## What happened\nx\n\n## Why the hardware cares\n§9.7\n\n"
             f"## Wrong\n{code}\n## Right\n{code}\n## See also\nx.\n")

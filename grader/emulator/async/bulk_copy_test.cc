@@ -11,13 +11,11 @@
 namespace handoff::async::testing {
 namespace {
 
-using machine::AsyncOpInfo;
 using machine::LaunchStatus;
 using Kind = machine::MbarrierEvent::Kind;
 using Milestone = machine::AsyncOpInfo::Milestone;
 using ScheduleKind = machine::Schedule::Kind;
 using ::testing::ElementsAre;
-using ::testing::HasSubstr;
 
 const char* const kShared = ".shared .align 128 .b8 tile[8192];\n.shared .align 8 .b64 full;\n";
 constexpr uint32_t kPoisonWord = 0xffffffff;
@@ -534,8 +532,7 @@ TEST(BulkCopyTest, PrefetchDoesNothing) {
   EXPECT_TRUE(seen.copies.empty());
 }
 
-// --- rules broken
-// -------------------------------------------------------------------------------------------------------
+// --- rules broken ----------------------------------------------------------------------------------------------------
 
 struct Broken {
   const char* before;

@@ -531,8 +531,7 @@ TEST(MbarrierTest, LanesMayWaitForDifferentBarriers) {
   }
 }
 
-// --- random operations against a model
-// ----------------------------------------------------------------------------------
+// --- random operations against a model -------------------------------------------------------------------------------
 
 struct Op {
   enum Kind { Arrive, ArriveExpect, Drop, NoComplete, Expect, Complete } kind;

@@ -59,6 +59,8 @@ namespace {
 
 constexpr const char* kBytesHint = "The bytes announced by expect_tx are the sum of the bytes of the copies that signal the barrier in that phase.";
 
+constexpr const char* kParityHint = "The parity to wait for is the phase's number modulo 2: 0 for the first phase, and it flips with each.";
+
 bool releases(Sem s) { return s == Sem::Release || s == Sem::AcqRel || s == Sem::Sc; }
 bool acquires(Sem s) { return s == Sem::Acquire || s == Sem::AcqRel || s == Sem::Sc; }
 bool strong(Sem s) { return s != Sem::Weak; }
@@ -75,14 +77,30 @@ struct LaneGroup {
   bool fenced = false, pending = false;
 };
 
-/// The last answer that lanes got from an mbarrier.
+/// An answer that lanes got from an mbarrier.
 struct WaitRecord {
   uint64_t barrier;   ///< clock key
   LaneMask mask;
+  uint32_t n;         ///< step of the warp
   uint64_t phase;     ///< asked for; −1 wraps
   bool complete;
-  bool stale;         ///< complete, and these lanes knew that phase already (or it is the fresh barrier's phase −1)
+  bool stale;         ///< complete, and these lanes knew already that this phase is: by a wait of their own, or from others
   const Inst* inst;
+  bool fresh() const { return phase + 1 == 0; }  ///< a fresh barrier's "phase −1"
+};
+
+/// The last arrival of each lane on one barrier.
+struct LastArrival {
+  std::array<uint64_t, 32> phase_plus_one = {};  ///< 0: none
+  std::array<uint32_t, 32> n = {};
+};
+
+/// A wait that looks wrong by itself, and is the cause if anything else is found.
+struct Suspect {
+  const Inst* wait;
+  bool stale;          ///< else: not repeated
+  uint64_t phase;
+  const Inst* arrive;  ///< what the thread went on to do
 };
 
 struct WarpState {
@@ -90,7 +108,8 @@ struct WarpState {
   uint32_t n = 1;     ///< the current step; accesses are stamped with it
   Warp* warp = nullptr;
   std::vector<LaneGroup> groups;
-  std::vector<WaitRecord> waits;
+  std::vector<WaitRecord> waits;   ///< the latest ones, in order
+  std::unordered_map<uint64_t, LastArrival> last_arrivals;  ///< by barrier
   std::map<uint32_t, std::pair<LaneMask, Knowledge>> warp_sync;  ///< bar.warp.sync in progress, by member mask
 };
 
@@ -106,6 +125,7 @@ struct BarrierState {
   Knowledge arrived;        ///< of all arrivals so far
   Knowledge completed;      ///< at the last completion
   uint64_t observed = 0;    ///< phases that some wait has seen complete
+  std::shared_ptr<bool> awaited = std::make_shared<bool>(false);  ///< some thread has asked for a phase
   uint32_t init_key = 0, init_n = 0;
   int init_lane = 0;
   const Inst* init = nullptr;
@@ -130,6 +150,7 @@ struct Operation {
   uint64_t thread_key = 0;         ///< group component of the issuing thread
   uint64_t sequence = 0;           ///< among that thread's operations of this kind
   std::vector<std::pair<uint64_t, uint64_t>> arrives;  ///< cp.async: barriers (key, phase) whose phase includes it
+  uint64_t group_waits = 0;        ///< of the CTA before the issue
 };
 
 /// Groups of one thread.
@@ -145,6 +166,7 @@ struct CtaState {
   std::array<NamedState, 16> named;
   std::unordered_map<uint32_t, ThreadState> threads;     ///< by thread index
   std::vector<std::unique_ptr<WarpState>> warps;
+  uint64_t group_waits = 0;        ///< waits for groups of any kind, by any thread
   const Cta* cta = nullptr;
 };
 
@@ -160,25 +182,27 @@ struct PartyOf {
   uint32_t key = 0;
   uint32_t n = 0;     ///< step or operation index
   LaneMask mask = 0;
+  bool reads = false;
 };
 
 struct Finding {
   Diagnostic diagnostic;
   PartyOf later, earlier;
   std::vector<WaitRecord> later_waits, earlier_waits;
+  std::shared_ptr<const bool> awaited;  ///< phase-overrun: does anybody ever wait for that barrier?
 };
 
+/// Causes come before what follows from them.
 int rank_of(const Diagnostic& d) {
-  if (d.severity == Severity::Warning) return 5;
-  if (d.severity == Severity::Note) return 6;
-  static const std::vector<std::string> kCauses = {"out-of-bounds", "misaligned", "bad-copy", "barrier-not-initialized", "barrier-overwritten", "many-lanes-issue", "missing-retry-loop", "stale-parity",
-                                                   "tx-bytes-mismatch", "arrival-count-mismatch", "phase-overrun", "diverged-collective", "trap", "assertion-failed", "unsupported-instruction", "bad-barrier"};
-  for (const std::string& c : kCauses) {
-    if (d.id == c) return 0;
-  }
-  if (d.id == "deadlock" || d.id == "stalled") return 3;
-  if (d.id == "copy-in-flight-at-exit") return 2;
-  return 1;
+  if (d.severity == Severity::Warning) return 8;
+  if (d.severity == Severity::Note) return 9;
+  static const std::map<std::string, int> kRanks = {
+      {"missing-retry-loop", 1}, {"stale-parity", 1}, {"tx-bytes-mismatch", 2}, {"arrival-count-mismatch", 2}, {"phase-overrun", 3}, {"many-lanes-issue", 1},
+      // what mostly follows from one of the others
+      {"copy-in-flight-at-exit", 5}, {"deadlock", 6}, {"stalled", 6}};
+  static const std::vector<std::string> kAccess = {"data-race", "scope-too-narrow", "async-read-before-complete", "refill-before-release", "source-overwritten", "missing-proxy-fence", "group-not-awaited"};
+  if (const auto found = kRanks.find(d.id); found != kRanks.end()) return found->second;
+  return std::find(kAccess.begin(), kAccess.end(), d.id) != kAccess.end() ? 4 : 0;
 }
 
 }  // namespace
@@ -194,6 +218,7 @@ struct Checker::State {
   uint64_t next_barrier = 1;
   std::unordered_map<uint64_t, std::vector<ArrivalRecord>> arrivals;  ///< of barriers, by key, outliving their CTA
   std::vector<Finding> findings;
+  std::vector<Suspect> suspects;
   std::set<std::tuple<std::string_view, const Inst*, const Inst*>> known_findings;
   uint32_t warps_per_cta = 0;
 
@@ -289,6 +314,20 @@ struct Checker::State {
     return known(c, (reading_only ? kBulkReadKey : kBulkWriteKey) | o.thread_key) > o.sequence;
   }
 
+  /// The id for an access that meets an unfinished operation: if somebody waited for groups since its issue, that wait did not cover it
+  /// (depth, kind or thread), or the operation was never committed; a wait that covers it, not passed on, is no fault of the group.
+  const char* unfinished_id(const Operation& o, bool reading_only, const char* otherwise) {
+    if (o.barrier != 0) return otherwise;
+    const Cta* cta = cta_of_key[o.key / warps_per_cta];
+    if (cta == nullptr) return otherwise;
+    CtaState& c = of(*cta);
+    WarpState& w = *c.warps[o.key % warps_per_cta];
+    for (const LaneGroup& g : w.groups) {
+      if ((g.mask >> o.info.lane & 1) != 0 && complete(o, g.now.order, reading_only)) return otherwise;
+    }
+    return c.group_waits > o.group_waits ? "group-not-awaited" : otherwise;
+  }
+
   // --- findings ---
   /// Records a finding once for each (id, later instruction, earlier instruction); `fill` writes message, hint and related places.
   template <class F>
@@ -317,8 +356,16 @@ struct Checker::State {
     }
     const uint32_t cta = key / warps_per_cta;
     if (cta >= cta_of_key.size() || cta_of_key[cta] == nullptr) return list;
+    // For each barrier the last answer before the access.
+    const uint32_t n = p.party == Party::Async ? operations[p.n].n : p.n;
     for (const WaitRecord& r : of(*cta_of_key[cta]).warps[key % warps_per_cta]->waits) {
-      if ((r.mask & mask) != 0) list.push_back(r);
+      if ((r.mask & mask) == 0 || r.n >= n) continue;  // an answer ends its step
+      const auto older = std::find_if(list.begin(), list.end(), [&](const WaitRecord& o) { return o.barrier == r.barrier; });
+      if (older != list.end()) {
+        *older = r;
+      } else {
+        list.push_back(r);
+      }
     }
     return list;
   }
@@ -334,7 +381,7 @@ struct Checker::State {
     Region region;
     uint32_t bytes;  ///< a lane
     const char* verb;
-    PartyOf party(LaneMask lanes) const { return {Party::Thread, key, n, lanes}; }
+    PartyOf party(LaneMask lanes) const { return {Party::Thread, key, n, lanes, verb[0] == 'r'}; }
   };
   /// Two strong accesses whose scopes cover each other's threads do not race.
   bool morally_strong(const Accessor& a, Scope other, uint32_t other_key) const {
@@ -361,9 +408,13 @@ struct Checker::State {
   bool fence_missing(const Operation& o, const Knowledge& k, const WriteRecord& w, uint32_t words, uint64_t row, uint32_t index, Region region, const char* verb);
   std::string barrier_hint(const Operation& o) const;
 
+  /// An arrival after a wait on the same barrier that was not what the thread needs.
+  void suspect_waits(WarpState& w, uint64_t barrier, const MbarrierEvent& e);
   void explain_deadlock();
   void check_bytes_at_exit(Cta& cta);
-  void add_causes();
+  Finding wait_at_fault(const Inst* wait, bool stale, uint64_t phase, const SourcePlace& next, const std::string& what_follows) const;
+  void add_causes(bool deadlock);
+  void drop_consequences();
 };
 
 // --- the rules: threads -------------------------------------------------------------------------------------------------
@@ -382,7 +433,7 @@ void Checker::State::report_thread_race(const Accessor& a, LaneMask lanes, uint3
                             !order_exists ? "nothing orders the two" : cross ? "they are ordered only at a scope that leaves out the other block" : "the signal between them is relaxed, which orders nothing");
     d.hint = order_exists ? "Release and acquire semantics with a scope that covers both threads are needed." : "An arrive after the one and a wait before the other, or a barrier between them, would order them.";
     d.related = {{place(other), fmt::format("{} {} it here", who(key, other_lanes), other_verb)}};
-  }, a.party(lanes), {Party::Thread, key, n, other_lanes});
+  }, a.party(lanes), {Party::Thread, key, n, other_lanes, other_verb[0] == 'r'});
 }
 
 /// A thread's access of words whose last write is `w`, by another thread.
@@ -412,7 +463,7 @@ void Checker::State::thread_reads(Plane& plane, const RowPiece& piece, const Acc
     const Operation& o = operations[w.n];
     if (complete(o, a.k->order, false)) continue;
     const auto word = static_cast<uint32_t>(__builtin_ctz(common));
-    find("async-read-before-complete", Severity::Error, a.inst, o.info.inst, [&](Diagnostic& d) {
+    find(unfinished_id(o, false, "async-read-before-complete"), Severity::Error, a.inst, o.info.inst, [&](Diagnostic& d) {
       d.message = fmt::format("{} reads {} ({}) while the copy issued at {} may still be writing it: {}", who(a.key, piece.lanes[word]), bytes_name(a.region, piece.row + 4 * word, a.bytes), at(place(a.inst)),
                               at(place(o.info.inst)), complete(o, a.k->any, false) ? "the wait between them is relaxed, which orders nothing" : "nothing orders them");
       d.hint = barrier_hint(o);
@@ -472,7 +523,7 @@ void Checker::State::thread_writes(Plane& plane, const RowPiece& piece, const Ac
       const Operation& o = operations[r.n];
       if (complete(o, a.k->order, true)) continue;
       const auto word = static_cast<uint32_t>(__builtin_ctz(common));
-      find("source-overwritten", Severity::Error, a.inst, o.info.inst, [&](Diagnostic& d) {
+      find(unfinished_id(o, true, "source-overwritten"), Severity::Error, a.inst, o.info.inst, [&](Diagnostic& d) {
         d.message = fmt::format("{} {} {} ({}) while the copy issued at {} may still be reading it{}", who(a.key, piece.lanes[word]), a.verb, bytes_name(a.region, piece.row + 4 * word, a.bytes),
                                 at(place(a.inst)), at(place(o.info.inst)), complete(o, a.k->any, true) ? ": the signal between them is relaxed, which orders nothing" : "");
         d.hint = o.info.mbarrier_owner == nullptr ? "cp.async.bulk.wait_group.read by the thread that issued it, then a barrier, would order them." : barrier_hint(o);
@@ -559,7 +610,7 @@ void Checker::State::async_reads(Plane& plane, const RowPiece& piece, const Oper
       if (!generic && (common & ~unordered) != 0) fence_missing(o, k, w, common & ~unordered, piece.row, index, region, "reads");
     } else if (w.n != index && !complete(operations[w.n], k.order, false)) {
       const Operation& p = operations[w.n];
-      find("async-read-before-complete", Severity::Error, o.info.inst, p.info.inst, [&](Diagnostic& d) {
+      find(unfinished_id(p, false, "async-read-before-complete"), Severity::Error, o.info.inst, p.info.inst, [&](Diagnostic& d) {
         d.message = fmt::format("the copy at {} reads {} while the copy issued at {} may still be writing it", at(place(o.info.inst)),
                                 bytes_name(region, piece.row + 4 * static_cast<uint64_t>(__builtin_ctz(common)), 4), at(place(p.info.inst)));
         d.hint = barrier_hint(p);
@@ -626,7 +677,7 @@ void Checker::State::async_writes(Plane& plane, const RowPiece& piece, const Ope
     if (r.party == Party::Async) {
       if (r.n == index || complete(operations[r.n], k.order, true)) continue;
       const Operation& p = operations[r.n];
-      find("source-overwritten", Severity::Error, o.info.inst, p.info.inst, [&](Diagnostic& d) {
+      find(unfinished_id(p, true, "source-overwritten"), Severity::Error, o.info.inst, p.info.inst, [&](Diagnostic& d) {
         d.message = fmt::format("the copy at {} overwrites {} while the copy issued at {} may still be reading it", at(place(o.info.inst)), bytes_name(region, address, 4), at(place(p.info.inst)));
         d.hint = "Wait for the first copy (wait_group.read, or its mbarrier) before the second is issued.";
         d.related = {{place(p.info.inst), "this copy may still be reading those bytes"}};
@@ -904,9 +955,11 @@ void Checker::mbarrier(const MbarrierEvent& e) {
             d.hint = "Somebody waits for each phase before the arrivals of the next one; is the count right, and does each thread arrive once?";
             d.related = {{s.place(b.init), "its count is set here"}};
           });
+          if (s.findings.back().diagnostic.id == "phase-overrun") s.findings.back().awaited = b.awaited;
         }
         b.arrived.join(State::signal(w, g, g.mask, releases(e.sem)));
       });
+      s.suspect_waits(w, b.key, e);
       if (b.arrivals.size() >= 8192) b.arrivals.erase(b.arrivals.begin(), b.arrivals.begin() + 4096);
       b.arrivals.push_back({w.key, w.n, e.mask, e.phase});
       w.n++;
@@ -930,12 +983,18 @@ void Checker::mbarrier(const MbarrierEvent& e) {
     case Kind::TestFalse: {
       WarpState& w = s.of(*e.warp);
       const bool yes = e.kind == Kind::TestTrue;
-      for (WaitRecord& r : w.waits) {
-        if (r.barrier == b.key) r.mask &= ~e.mask;
-      }
-      std::erase_if(w.waits, [](const WaitRecord& r) { return r.mask == 0; });
+      *b.awaited = true;
       const uint64_t seen = e.phase + 1;  // phase −1 of a fresh barrier gives 0: nothing was observed
-      s.each_group(w, e.mask, [&](LaneGroup& g) { w.waits.push_back({b.key, g.mask, e.phase, yes, yes && State::known(g.now.order, b.key) >= seen, e.inst}); });
+      const WaitRecord* last = w.waits.empty() ? nullptr : &w.waits.back();
+      const bool repeated = !yes && last != nullptr && !last->complete && last->inst == e.inst && last->mask == e.mask && last->phase == e.phase && last->barrier == b.key;
+      if (!repeated) {
+        if (w.waits.size() >= 64) w.waits.erase(w.waits.begin(), w.waits.begin() + 32);
+        s.each_group(w, e.mask, [&](LaneGroup& g) {
+          const bool again = std::any_of(w.waits.begin(), w.waits.end(), [&](const WaitRecord& r) { return r.barrier == b.key && r.complete && r.phase == e.phase && (r.mask & g.mask) != 0; });
+          w.waits.push_back({b.key, g.mask, w.n, e.phase, yes, yes && (again || (seen != 0 && State::known(g.now.order, b.key) >= seen)), e.inst});
+        });
+        w.n++;
+      }
       if (!yes) break;
       b.observed = std::max(b.observed, seen);
       Knowledge k = b.completed;
@@ -962,6 +1021,7 @@ void Checker::async_op(const AsyncOpInfo& info, AsyncOpInfo::Milestone milestone
   o.info = info;
   o.key = w.key;
   o.n = w.n;
+  o.group_waits = s.of(*info.warp->cta).group_waits;
   const uint32_t thread = info.warp->first_thread() + static_cast<uint32_t>(info.lane);
   o.thread_key = uint64_t{info.warp->cta->linear} << 12 | thread;
   ThreadState& t = s.of(*info.warp->cta).threads[thread];
@@ -1012,6 +1072,7 @@ void Checker::group(const GroupEvent& e) {
   State& s = *s_;
   WarpState& w = s.of(*e.warp);
   CtaState& cta = s.of(*e.warp->cta);
+  if (e.kind == Kind::BulkWait || e.kind == Kind::BulkWaitRead || e.kind == Kind::CpAsyncWait) cta.group_waits++;
   for_lanes(e.mask, [&](int l) {
     const uint32_t thread = e.warp->first_thread() + static_cast<uint32_t>(l);
     ThreadState& t = cta.threads[thread];
@@ -1080,14 +1141,42 @@ void Checker::State::explain_deadlock() {
               });
               continue;
             }
-            // Can the missing arrivals still come? Not from threads that have left or wait for this very phase.
+            // A parity that cannot come: the phase before is complete, and this thread, which has not seen it, asks for the next one.
+            const WarpState& waiter = *of(*cta).warps[w.index];
+            const bool skipped = t.by_parity && b->phase > 0 && [&] {
+              bool all = true;
+              for (const LaneGroup& g : waiter.groups) {
+                // Even distance: the parity is right, and the barrier has lapped the thread.
+                const uint64_t seen = known(g.now.order, known_barrier.key);
+                if ((g.mask & t.mask) != 0) all = all && seen < b->phase && (b->phase - seen) % 2 == 1;
+              }
+              return all;
+            }();
+            if (skipped) {
+              find("stale-parity", Severity::Error, wait, nullptr, [&](Diagnostic& d) {
+                d.message = fmt::format("{} wait for parity {} of `{}`, which is that of phase {}; phase {} is complete and they have not seen it, and the next one cannot complete without them",
+                                        who(waiter.key, t.mask), b->phase & 1, name, b->phase, b->phase - 1);
+                d.hint = kParityHint;
+              });
+              continue;
+            }
+            // Can the missing arrivals still come? Not from threads that have left, have arrived in this phase, wait for it, or stand
+            // where a thread stands that has arrived (they went past the arrive).
             const bool some = b->pending < b->expected || b->announced != 0 || b->arrived != 0;
+            const auto arrived_now = [&](uint32_t key) {
+              LaneMask mask = 0;
+              for (const ArrivalRecord& a : known_barrier.arrivals) {
+                if (a.key == key && a.phase == b->phase) mask |= a.mask;
+              }
+              return mask;
+            };
             bool others = false;
             for (const Warp& x : cta->warps) {
+              const LaneMask arrived = arrived_now(of(*cta).warps[x.index]->key);
               for (const machine::Fragment& o : x.fragments) {
                 const auto& w2 = o.state == machine::Fragment::State::Blocked ? o.waits : o.last_test;
                 const bool here = std::any_of(w2.begin(), w2.end(), [&](const machine::WaitTarget& y) { return y.kind == t.kind && y.offset == t.offset && y.owner == t.owner; });
-                others = others || !here;
+                others = others || !(here || (o.mask & arrived) != 0);
               }
             }
             if (some && !others) {
@@ -1104,7 +1193,44 @@ void Checker::State::explain_deadlock() {
   }
 }
 
-void Checker::State::add_causes() {
+void Checker::State::suspect_waits(WarpState& w, uint64_t barrier, const MbarrierEvent& e) {
+  LastArrival& last = w.last_arrivals[barrier];
+  for (auto r = w.waits.rbegin(); r != w.waits.rend(); ++r) {
+    if (r->barrier != barrier || (r->mask & e.mask) == 0) continue;
+    for_lanes(r->mask & e.mask, [&](int l) {
+      const auto lane = static_cast<size_t>(l);
+      const bool newest = std::none_of(w.waits.rbegin(), r, [&](const WaitRecord& x) { return x.barrier == barrier && (x.mask >> l & 1) != 0; });
+      if (!newest || last.phase_plus_one[lane] == 0 || r->n <= last.n[lane]) return;
+      // The wait came after this lane's last arrival, and did not see the phase in which that arrival was.
+      const bool stale = r->complete && r->stale && r->phase + 1 < last.phase_plus_one[lane];
+      if (stale || !r->complete) suspects.push_back({r->inst, stale, r->phase, e.inst});
+    });
+    if (suspects.size() > 64) break;
+  }
+  for_lanes(e.mask, [&](int l) {
+    last.phase_plus_one[static_cast<size_t>(l)] = e.phase + 1;
+    last.n[static_cast<size_t>(l)] = w.n;
+  });
+}
+
+/// The diagnosis of a wait that was satisfied too early (`stale`) or whose false answer was ignored.
+Finding Checker::State::wait_at_fault(const Inst* wait, bool stale, uint64_t phase, const SourcePlace& next, const std::string& what_follows) const {
+  Finding c;
+  c.diagnostic.id = stale ? "stale-parity" : "missing-retry-loop";
+  c.diagnostic.place = place(wait);
+  if (stale) {
+    c.diagnostic.message = fmt::format("this wait was satisfied by {}, not by the phase that the thread needs before it goes on at {}",
+                                       phase + 1 == 0 ? std::string("the barrier's initial state (a fresh barrier answers true for parity 1)") : fmt::format("phase {}, which it had seen before", phase), at(next));
+    c.diagnostic.hint = kParityHint;
+  } else {
+    c.diagnostic.message = fmt::format("this wait answered false, and the thread went on to {} without asking again", at(next));
+    c.diagnostic.hint = "try_wait and test_wait may answer false before the phase completes: ask in a loop.";
+  }
+  c.diagnostic.related.push_back({next, what_follows});
+  return c;
+}
+
+void Checker::State::add_causes(bool deadlock) {
   // The barriers' arrivals, those of living CTAs included.
   for (auto& [cta, c] : ctas) {
     for (auto& [offset, b] : c->barriers) {
@@ -1124,28 +1250,21 @@ void Checker::State::add_causes() {
         return a.key == p.key && (a.mask & p.mask) != 0 && a.n >= p.n && (r.complete ? a.phase + 1 > r.phase + 1 : a.phase + 1 >= r.phase + 1);
       });
     };
-    const auto blame = [&](const std::vector<WaitRecord>& waits, const PartyOf& other) {
+    const auto blame = [&](const PartyOf& me, const std::vector<WaitRecord>& waits, const PartyOf& other) {
       for (const WaitRecord& r : waits) {
-        if ((r.complete && !r.stale) || !signals_later(other, r)) continue;
-        Finding c;
-        c.diagnostic.place = place(r.inst);
-        if (r.complete) {
-          c.diagnostic.id = "stale-parity";
-          c.diagnostic.message = fmt::format("this wait was satisfied by {}, not by the phase that brings the data which is read at {}", r.phase + 1 == 0 ? std::string("the barrier's initial state (a fresh barrier answers true for parity 1)") : fmt::format("phase {}", r.phase),
-                                             at(f.diagnostic.place));
-          c.diagnostic.hint = "The parity to wait for is the phase's number modulo 2: 0 for the first phase, and it flips with each.";
-        } else {
-          c.diagnostic.id = "missing-retry-loop";
-          c.diagnostic.message = fmt::format("this wait answered false, and the thread went on to {} without asking again", at(f.diagnostic.place));
-          c.diagnostic.hint = "try_wait and test_wait may answer false before the phase completes: ask in a loop.";
-        }
-        c.diagnostic.related.push_back({f.diagnostic.place, f.diagnostic.id});
-        causes.push_back(std::move(c));
+        // The fresh barrier's answer is wrong for one who reads: nothing can have been written yet. For one who writes it is the usual start.
+        const bool stale = r.complete && (r.stale || (r.fresh() && me.reads));
+        if ((r.complete && !stale) || !signals_later(other, r)) continue;
+        causes.push_back(wait_at_fault(r.inst, r.complete, r.phase, f.diagnostic.place, f.diagnostic.id));
         return;
       }
     };
-    blame(f.later_waits, f.earlier);
-    blame(f.earlier_waits, f.later);
+    blame(f.later, f.later_waits, f.earlier);
+    blame(f.earlier, f.earlier_waits, f.later);
+  }
+  const bool trouble = deadlock || std::any_of(findings.begin(), findings.end(), [](const Finding& f) { return f.diagnostic.severity == Severity::Error; });
+  for (const Suspect& x : suspects) {
+    if (trouble) causes.push_back(wait_at_fault(x.wait, x.stale, x.phase, place(x.arrive), "the next arrival"));
   }
   for (Finding& c : causes) {
     const bool known_already = std::any_of(findings.begin(), findings.end(), [&](const Finding& f) { return f.diagnostic.id == c.diagnostic.id && f.diagnostic.place.line == c.diagnostic.place.line; });
@@ -1153,11 +1272,18 @@ void Checker::State::add_causes() {
   }
 }
 
+/// Arrivals that overrun a barrier which nobody ever waits for: where an access went wrong for the same lack, that says it better.
+void Checker::State::drop_consequences() {
+  const bool access = std::any_of(findings.begin(), findings.end(), [](const Finding& f) { return f.diagnostic.severity == Severity::Error && rank_of(f.diagnostic) == 4; });
+  if (access) std::erase_if(findings, [](const Finding& f) { return f.diagnostic.id == "phase-overrun" && f.awaited != nullptr && !*f.awaited; });
+}
+
 void Checker::launch_end(Launch& launch) {
   State& s = *s_;
   const bool deadlock = std::any_of(launch.diagnostics.begin(), launch.diagnostics.end(), [](const Diagnostic& d) { return d.id == "deadlock"; });
   if (deadlock) s.explain_deadlock();
-  s.add_causes();
+  s.add_causes(deadlock);
+  s.drop_consequences();
   for (Finding& f : s.findings) launch.report(std::move(f.diagnostic));
   std::stable_sort(launch.diagnostics.begin(), launch.diagnostics.end(), [](const Diagnostic& a, const Diagnostic& b) { return rank_of(a) < rank_of(b); });
   shadow_bytes_ = std::max(shadow_bytes_, s.global.host_bytes());

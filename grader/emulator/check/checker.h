@@ -26,7 +26,8 @@ class Checker : public machine::Observer {
   void cta_begin(machine::Cta& cta) override;
   void cta_end(machine::Cta& cta) override;
   void access(const machine::Access& access) override;
-  void fence(machine::Warp& warp, const machine::Inst& inst, machine::LaneMask mask, const machine::FenceInfo& info) override;
+  void fence(machine::Warp& warp, const machine::Inst& inst, machine::LaneMask mask,
+             const machine::FenceInfo& info) override;
   void barrier(const machine::BarrierEvent& event) override;
   void mbarrier(const machine::MbarrierEvent& event) override;
   void async_op(const machine::AsyncOpInfo& info, machine::AsyncOpInfo::Milestone milestone) override;

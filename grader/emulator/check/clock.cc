@@ -11,9 +11,11 @@ uint32_t Clock::warp(uint32_t key, int lane) const {
 }
 
 bool Clock::all_lanes(uint32_t key, uint32_t n) const {
-  auto it = std::lower_bound(warps_.begin(), warps_.end(), key, [](const WarpEntry& e, uint32_t k) { return e.key < k; });
+  auto it =
+      std::lower_bound(warps_.begin(), warps_.end(), key, [](const WarpEntry& e, uint32_t k) { return e.key < k; });
   if (it == warps_.end() || it->key != key) return false;
-  return it->lanes ? std::all_of(it->lanes->begin(), it->lanes->end(), [n](uint32_t v) { return v >= n; }) : it->all >= n;
+  return it->lanes ? std::all_of(it->lanes->begin(), it->lanes->end(), [n](uint32_t v) { return v >= n; })
+                   : it->all >= n;
 }
 
 uint64_t Clock::other(uint64_t key) const {

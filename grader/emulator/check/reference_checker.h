@@ -39,7 +39,7 @@ class ReferenceChecker : public machine::Observer {
   /// The verdict, once the launch has ended.
   struct Verdict {
     Found all;             ///< every pair of accesses to a byte, however far apart, and the rules of mbarriers
-    Found nearest;         ///< only with the last write before an access, and with the last read of each thread since that write
+    Found nearest;         ///< only with the last write before an access, and with the last read of each thread and strength since
     size_t hidden = 0;     ///< bytes whose first finding in `all` is at another access than the one in `nearest`
     size_t exempted = 0;   ///< of those, with a pair before it that no order but an exemption (strong accesses, two reductions) excused
     bool lanes_collide = false;  ///< lanes of one weak instruction wrote the same byte: in what order is nobody's business
@@ -537,8 +537,9 @@ inline ReferenceChecker::Verdict ReferenceChecker::verdict() {
       for (size_t i = 0; i < k; i++) {
         const ByteAccess& earlier = list[i];
         if (earlier.op == kNone && later.op == kNone && earlier.instruction == later.instruction && later.write && later.strong == machine::Scope::None) v.lanes_collide = true;
-        // A write that another one has covered in the meantime needs no proxy fence any more.
-        const bool covered = earlier.write && earlier.op == kNone && later.op != kNone && std::any_of(list.begin() + static_cast<std::ptrdiff_t>(i) + 1, list.begin() + static_cast<std::ptrdiff_t>(k), [&](const ByteAccess& m) {
+        // What a write has covered in the meantime is out of the story: a thread's read, then the copy that overwrites it, then who saw that
+        // copy complete are in order on this byte, though the completion tells nothing of the thread. It needs no proxy fence any more either.
+        const bool covered = std::any_of(list.begin() + static_cast<std::ptrdiff_t>(i) + 1, list.begin() + static_cast<std::ptrdiff_t>(k), [&](const ByteAccess& m) {
           return m.write && ordered(earlier.end, m.node) && ordered(m.end, later.node);
         });
         if (covered) continue;
@@ -550,11 +551,11 @@ inline ReferenceChecker::Verdict ReferenceChecker::verdict() {
       if (first_of_all == k) excused_before = excused;
       // The nearest ones: reads of one instruction that are unordered are one finding.
       std::map<int, std::set<std::string>> ids;
-      std::set<int> readers;
+      std::set<std::pair<int, machine::Scope>> readers;
       bool ignored = false;
       for (size_t i = k; i-- > 0;) {
         const ByteAccess& earlier = list[i];
-        if (!earlier.write && earlier.op == kNone && !readers.insert(earlier.thread).second) continue;
+        if (!earlier.write && earlier.op == kNone && !readers.insert({earlier.thread, earlier.strong}).second) continue;
         const std::string id = judge(earlier, later, region, &ignored);
         if (!id.empty()) ids[earlier.write ? kNone : earlier.op != kNone ? next_instruction_ + earlier.op : earlier.instruction].insert(id);
         if (earlier.write) break;

@@ -2,7 +2,9 @@
 
 namespace handoff::check {
 namespace {
-size_t bytes_of(const Plane& p) { return p.writes.capacity() * sizeof(WriteRecord) + p.reads.capacity() * sizeof(ReadRecord); }
+size_t bytes_of(const Plane& p) {
+  return p.writes.capacity() * sizeof(WriteRecord) + p.reads.capacity() * sizeof(ReadRecord);
+}
 }  // namespace
 
 size_t Shadow::host_bytes() const {

@@ -491,8 +491,7 @@ TEST(Alu, Lop3EveryTable) {
   use_base_alu(false);
 }
 
-// --- floating point
-// -----------------------------------------------------------------------------------------------------
+// --- floating point --------------------------------------------------------------------------------------------------
 
 /// One rounded host operation in a given mode; volatile keeps it between the mode changes.
 template <class T, class F>
@@ -657,8 +656,7 @@ TEST(Alu, SetpCombinesPredicates) {
   }
 }
 
-// --- short formats: the reference searches a table of all values
-// ----------------------------------------------------------
+// --- short formats: the reference searches a table of all values -----------------------------------------------------
 
 struct Narrow {
   int exponent_bits, mantissa_bits, bias;
@@ -829,8 +827,7 @@ TEST(Alu, NarrowFormats) {
   });
 }
 
-// --- conversions
-// ----------------------------------------------------------------------------------------------------------
+// --- conversions -----------------------------------------------------------------------------------------------------
 
 template <class From, class To>
 void check_integer_cvt(const std::string& from, const std::string& to) {
@@ -942,8 +939,7 @@ TEST(Alu, FloatConversions) {
   });
 }
 
-// --- select, move, carry
-// ----------------------------------------------------------------------------------------------------
+// --- select, move, carry ---------------------------------------------------------------------------------------------
 
 TEST(Alu, SelectsAndMoves) {
   const Type u32 = Type::U32, u64 = Type::U64;

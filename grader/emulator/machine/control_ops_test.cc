@@ -20,12 +20,9 @@ namespace handoff::machine {
 namespace {
 
 using machine::testing::expect_ok;
-using machine::testing::module_of;
 using machine::testing::Options;
 using machine::testing::Outcome;
 using machine::testing::run_body;
-using machine::testing::run_module;
-using machine::testing::words;
 using ::testing::HasSubstr;
 
 constexpr const char* kShared = ".shared .align 128 .b8 tile[4096];\n";

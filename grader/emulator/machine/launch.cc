@@ -86,7 +86,7 @@ class Runner {
       if (runnable(*d)) ready.push_back(d.get());
     }
     if (random) {
-      const uint64_t n = ready.size() + (can_start() && ready.size() < 8 ? 1 : 0);
+      const uint64_t n = ready.size() + (can_start() && (ready.size() < 8 || l_.random.below(8) == 0) ? 1 : 0);
       if (n == 0) return nullptr;
       const uint64_t k = l_.random.below(n);
       return k < ready.size() ? ready[k] : start();
@@ -371,7 +371,8 @@ class Runner {
   void check_budget(Warp& w) {
     const bool total = l_.warp_instructions > l_.config.instruction_budget;
     if (!total && l_.warp_instructions - l_.progress_mark <= l_.config.progress_budget) return;
-    const Fragment& f = w.fragments.empty() ? Fragment{} : w.fragments[0];
+    const Fragment f =
+        w.fragments.empty() ? Fragment{} : w.fragments[std::min<size_t>(w.current, w.fragments.size() - 1)];
     Fault fault =
         make_fault("stalled", fmt::format("{} is still running after {} warp-instructions{}: an endless loop?",
                                           describe_lanes(w, f.mask == 0 ? kFullMask : f.mask), l_.warp_instructions,

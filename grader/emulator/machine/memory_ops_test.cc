@@ -20,7 +20,6 @@ using machine::testing::expect_ok;
 using machine::testing::Options;
 using machine::testing::Outcome;
 using machine::testing::run_body;
-using machine::testing::run_module;
 using machine::testing::words;
 using ::testing::HasSubstr;
 
@@ -237,7 +236,7 @@ TEST(MemoryOps, LocalMemoryIsPerThread) {
 
 /// The one diagnostic of a body whose line 42 is bad.
 Diagnostic fault_of(const std::string& before, const std::string& bad, const std::string& globals = {},
-                    Options options = {}) {
+                    const Options& options = {}) {
   const Outcome outcome =
       run_body(".loc 1 41 3\n" + before + ".loc 1 42 3\n" + bad + "\n.loc 1 43 3\n", options, kFile + globals);
   EXPECT_EQ(outcome.status, LaunchStatus::Fault);

@@ -21,7 +21,7 @@ class Buffer {
   /// The text, and in `count` the number of arguments consumed.
   std::string print(const std::string& format, int* count = nullptr) const {
     int consumed = -1;
-    const std::string text = format_printf(
+    std::string text = format_printf(
         format,
         [this](uint64_t offset, void* out, uint32_t bytes) {
           if (offset + bytes > bytes_.size()) return false;

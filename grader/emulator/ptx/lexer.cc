@@ -26,7 +26,8 @@ bool has(char c, uint8_t mask) { return (kClass[static_cast<uint8_t>(c)] & mask)
 
 uint64_t hex_value(char c) {
   if (c <= '9') return static_cast<uint64_t>(c - '0');
-  return static_cast<uint64_t>((c | 0x20) - 'a' + 10);
+  const int lower = c | 0x20;
+  return static_cast<uint64_t>(lower - 'a') + 10;
 }
 
 }  // namespace

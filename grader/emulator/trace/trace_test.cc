@@ -13,9 +13,7 @@ namespace handoff::trace {
 namespace {
 
 using async::testing::clean;
-using async::testing::kEager;
 using async::testing::Kernel;
-using async::testing::kNominal;
 using async::testing::line_of;
 using async::testing::run;
 using async::testing::schedules;

@@ -1,7 +1,7 @@
 // Wrong: the consumers flip their parity with every chunk, not with every round. One stage hides it.
 // With two, chunk 1, announced by then, waits for phase 1 of full[1], which needs the slot that chunk 1 is in.
-// expect: deadlock @ 49
-// blind: no
+// expect: stale-parity @ 49
+// blind: yes
 // needs: core
 #include "course.cuh"
 

@@ -1,6 +1,6 @@
 // Wrong: only the first producer waits on `empty`, and the others go on without it.
 // A wait orders what follows in the thread that waited, and in no other. The reads come first, the writes later.
-// expect: data-race @ 38
+// expect: data-race @ 53
 // blind: yes
 // needs: checker
 #include "course.cuh"

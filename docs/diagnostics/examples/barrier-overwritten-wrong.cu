@@ -1,0 +1,20 @@
+// barrier-overwritten: the wrong kernel of the page docs/diagnostics/barrier-overwritten.md.
+// expect: barrier-overwritten @ 5
+// run: --grid 1 --block 64 --arg in:64 --arg out:64 --arg int:64
+#include "course.cuh"
+
+// begin
+#line 1 "kernel.cu"
+extern "C" __global__ void example(const float* in, float* out, int n) {
+  __shared__ float tile[64];
+  __shared__ uint64_t full;
+  const int i = threadIdx.x;
+  ptx::mbarrier_init(&full, 64);
+  __syncthreads();
+  tile[i] = in[i];
+  ptx::mbarrier_arrive(&full);
+  while (!ptx::mbarrier_try_wait_parity(&full, 0)) {
+  }
+  out[i] = tile[63 - i];
+}
+// end

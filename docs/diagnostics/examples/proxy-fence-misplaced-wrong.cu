@@ -1,0 +1,20 @@
+// proxy-fence-misplaced: the wrong kernel of the page docs/diagnostics/proxy-fence-misplaced.md.
+// expect: proxy-fence-misplaced @ 8
+// run: --grid 1 --block 64 --arg in:64 --arg out:64 --arg int:64
+#include "course.cuh"
+
+// begin
+#line 1 "kernel.cu"
+extern "C" __global__ void example(const float* in, float* out, int n) {
+  __shared__ alignas(16) float staging[64];
+  const int i = threadIdx.x;
+  staging[i] = in[i];
+  __syncthreads();
+  if (i == 0) {
+    ptx::fence_proxy_async(ptx::space_shared);
+    ptx::cp_async_bulk(ptx::space_global, ptx::space_shared, out, staging, 256);
+    ptx::cp_async_bulk_commit_group();
+    ptx::cp_async_bulk_wait_group_read(ptx::n32_t<0>());
+  }
+}
+// end

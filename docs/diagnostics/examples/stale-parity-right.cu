@@ -1,0 +1,22 @@
+// stale-parity: the right one of the page docs/diagnostics/stale-parity.md.
+// run: --grid 1 --block 64 --arg in:64 --arg out:64 --arg int:64
+#include "course.cuh"
+
+// begin
+#line 1 "kernel.cu"
+extern "C" __global__ void example(const float* in, float* out, int n) {
+  __shared__ float tile[64];
+  __shared__ uint64_t full;
+  const int i = threadIdx.x;
+  if (i == 0) ptx::mbarrier_init(&full, 32);
+  __syncthreads();
+  if (i < 32) {
+    tile[i] = in[i];
+    ptx::mbarrier_arrive(&full);
+  } else {
+    while (!ptx::mbarrier_try_wait_parity(&full, 0)) {  // phase 0 has parity 0
+    }
+    out[i - 32] = tile[i - 32];
+  }
+}
+// end

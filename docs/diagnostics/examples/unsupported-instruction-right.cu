@@ -1,0 +1,11 @@
+// unsupported-instruction: the right one of the page docs/diagnostics/unsupported-instruction.md.
+// run: --grid 1 --block 64 --arg in:64 --arg out:64 --arg int:64
+#include "course.cuh"
+
+// begin
+#line 1 "kernel.cu"
+extern "C" __global__ void example(const float* in, float* out, int n) {
+  const int i = threadIdx.x;
+  out[i] = in[i];
+}
+// end
