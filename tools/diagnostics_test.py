@@ -173,7 +173,8 @@ def usage_problems(handoff):
     """What `handoff run-kernel` does not answer with one line and exit status 2. None of these needs nvcc."""
     file = str(EXAMPLES / "trap-right.cu")
     found = []
-    for arguments, answer in ((["nothing.cu"], "no such file"), ([str(FOLDER)], "neither a .cu nor a .ptx"), ([file, "--block", "1025"], "from 1 to 1024"),
+    for arguments, answer in ((["nothing.cu"], "no such file"), ([str(FOLDER)], "neither a .cu nor a .ptx"),
+                              ([file, "--block", "1025"], "from 1 to 1024"),
                               ([file, "--grid", "0"], "--grid"), ([file, "--grid", "3", "--cluster", "2"], "whole clusters"),
                               ([file, "--arg", "in:x"], "in:FLOATS"), ([file, "--schedule", "lasy"], "did you mean lazy"),
                               ([file, "--smem", "-1"], "--smem"), ([file, "--seed", "x"], "--seed")):

@@ -23,17 +23,21 @@ ID = r"[a-z][a-z0-9]*(?:-[a-z0-9]+)*"
 # make_fault("ID", …), report(instruction, "ID", …), diagnostic.id = "ID"; in the checker find("ID", Severity::…, …), or a choice of two.
 REPORTED = [re.compile(rf'\bmake_fault\(\s*"({ID})"'), re.compile(rf'\breport\(\s*[^,"();]+(?:\([^()"]*\))?[^,"();]*,\s*"({ID})"'),
             re.compile(rf'\bid\s*=\s*"({ID})"'), re.compile(rf'\bid\s*=\s*[^;"]*\?\s*"({ID})"'), re.compile(rf'\bid\s*=\s*[^;"]*\?\s*"{ID}"\s*:\s*"({ID})"')]
+# In the checker also what a function chooses: return … ? "ID" : otherwise.
+CHOSEN = re.compile(rf'\breturn\s[^;"]*\?\s*"({ID})"')
 FOUND = re.compile(r"\bfind\(([^;]*?),[^;,]*?Severity::")
 LITERAL = re.compile(rf'"({ID})"')
 STATUS = re.compile(r"Severity: ([^.\n]+)\. Reported by: ([^.\n]+)\.")
 SECTION = re.compile(r"^## (.+)\n((?:(?!## ).*\n)*)", re.MULTILINE)
 
 
-def reported_in(text, passed_on=frozenset()):
+def reported_in(text, passed_on=frozenset(), in_checker=False):
     """Ids that a source reports in the forms above; so does a string that is one of `passed_on`, an argument that ends up in one of them."""
     text = re.sub(r"//.*", "", text)
     found = {name for form in REPORTED for name in form.findall(text)}
     found |= {name for call in FOUND.findall(text) for name in LITERAL.findall(call)}
+    if in_checker:
+        found |= set(CHOSEN.findall(text))
     return found | (set(LITERAL.findall(text)) & passed_on)
 
 
@@ -68,8 +72,9 @@ def page_problems(name, text, by_core, by_checker):
 
 def check_self():
     """The rules on planted cases."""
-    forms = 'throw make_fault(\n "a-b", x); launch.report(i, "c-d", y); w.cta->launch->report(*f.inst, "e", z); d.id = "f"; d.id = k ? "j" : "l"; g(w, "h-i");'
-    assert reported_in(forms) == {"a-b", "c-d", "e", "f", "j", "l"} and "h-i" in reported_in(forms, {"h-i"})
+    forms = 'throw make_fault(\n "a-b", x); launch.report(i, "c-d", y); w.cta->launch->report(*f.inst, "e", z); d.id = "f"; d.id = k ? "j" : "l"; return k ? "m" : o; g(w, "h-i");'
+    assert reported_in(forms) == {"a-b", "c-d", "e", "f", "j", "l"}
+    assert reported_in(forms, in_checker=True) == reported_in(forms) | {"m"} and "h-i" in reported_in(forms, {"h-i"})
     assert reported_in('find(x ? "a-b" : "c-d", Severity::Error, "e-f"); if (d.id == "g") s.find("i", Severity::Note, y); // "j"') == {"a-b", "c-d", "i"}
     assert reported_in('find(x ? "a-b" : "c-d", x ? Severity::Error : Severity::Note, "e-f");') == {"a-b", "c-d"}
     code = "```cuda\nx;\n```\n"
@@ -91,7 +96,7 @@ def main():
         if not path.startswith(("grader/emulator/", "grader/device/")) or re.search(r"_(test|fuzz)\.cc$", path):
             continue
         in_checker = path.startswith("grader/emulator/check/")
-        for name in reported_in(source.read_text(encoding="utf-8"), frozenset() if in_checker else frozenset(pages)):
+        for name in reported_in(source.read_text(encoding="utf-8"), frozenset() if in_checker else frozenset(pages), in_checker):
             (checker if in_checker else core).setdefault(name, path)
     problems = [f"docs/diagnostics/{name}.md is missing: {path} reports {name}" for name, path in sorted({**checker, **core}.items()) if name not in pages]
     for mutant in sorted((tree.ROOT / "grader" / "mutants").rglob("*.cu")):

@@ -1,38 +1,44 @@
-// Tested by checker_test.cc, by the diagnostics catalogue's examples and by every exercise's mutants, variants and bypasses.
+// Tested by checker_test.cc, by the diagnostics catalogue's examples and by every exercise's mutants, variants and
+// bypasses.
 //
-// What is ordered. A thread's accesses are ordered by program order. Between threads there is an edge where one releases and another
-// acquires (PTX §8.9.4): arriving at and leaving a barrier of the block or of a warp; an mbarrier arrive with .release and a wait with
-// .acquire that saw its phase complete; a release pattern and an acquire pattern on the same location. Relaxed operations and fences
-// combine as §8.8 says. Scopes must cover both threads. Each edge carries everything its source knows, so order is transitive.
+// What is ordered. A thread's accesses are ordered by program order. Between threads there is an edge where one
+// releases and another acquires (PTX §8.9.4): arriving at and leaving a barrier of the block or of a warp; an mbarrier
+// arrive with .release and a wait with .acquire that saw its phase complete; a release pattern and an acquire pattern
+// on the same location. Relaxed operations and fences combine as §8.8 says. Scopes must cover both threads. Each edge
+// carries everything its source knows, so order is transitive.
 //
-// Asynchronous operations are actors of their own. They start after what their issuer did before (§8.9.1.1) and are ordered with nothing
-// that comes later, until their completion is observed: for a load, a wait on the mbarrier that saw the phase in which its last bytes were
-// counted; for a store, wait_group by the issuing thread, .read for the source only; for cp.async, its own wait_group or an mbarrier that it
-// arrives on. Observing carries the operation's own effects and nothing of its issuer's.
+// Asynchronous operations are actors of their own. They start after what their issuer did before (§8.9.1.1) and are
+// ordered with nothing that comes later, until their completion is observed: for a load, a wait on the mbarrier that
+// saw the phase in which its last bytes were counted; for a store, wait_group by the issuing thread, .read for the
+// source only; for cp.async, its own wait_group or an mbarrier that it arrives on. Observing carries the operation's
+// own effects and nothing of its issuer's.
 //
-// Proxies. Bulk copies access memory through the async proxy. Order alone does not make a generic write visible to it: the writing thread
-// must execute a proxy fence after the write and before the release that leads to the issue (§9.7.13.4). So knowledge comes in shades:
-// ordered; ordered and fenced by the thread that wrote; ordered with a fence by anybody on the path. A fence in the wrong thread is a warning, none an
-// error. Generic reads that are merely ordered before an async write are silent: every published ring relies on that.
+// Proxies. Bulk copies access memory through the async proxy. Order alone does not make a generic write visible to it:
+// the writing thread must execute a proxy fence after the write and before the release that leads to the issue
+// (§9.7.13.4). So knowledge comes in shades: ordered; ordered and fenced by the thread that wrote; ordered with a fence
+// by anybody on the path. A fence in the wrong thread is a warning, none an error. Generic reads that are merely
+// ordered before an async write are silent: every published ring relies on that.
 //
-// How it is kept. Every warp counts synchronisation steps; a clock says up to which step of which lane a thread knows (clock.h). Shadow cells
-// remember the step of the last write and of the reads since (shadow.h). An access is checked against what the cell remembers the moment it
-// happens, and an asynchronous operation at its issue: since it may do its work any time from then on, later accesses are checked against it.
+// How it is kept. Every warp counts synchronisation steps; a clock says up to which step of which lane a thread knows
+// (clock.h). Shadow cells remember the step of the last write and of the reads since (shadow.h). An access is checked
+// against what the cell remembers the moment it happens, and an asynchronous operation at its issue: since it may do
+// its work any time from then on, later accesses are checked against it.
 //
-// Causes. A race may be the shadow of another mistake: a wait that answered false and was not repeated, or one that was satisfied by an older
-// phase. Findings are kept until the launch ends; then each is asked whether a wait of one party on a barrier that the other party signals
-// later explains it. The cause is reported first, at the wait.
+// Causes. A race may be the shadow of another mistake: a wait that answered false and was not repeated, or one that was
+// satisfied by an older phase. Findings are kept until the launch ends; then each is asked whether a wait of one party
+// on a barrier that the other party signals later explains it. The cause is reported first, at the wait.
 //
-// Deliberately not modelled: values (a data-dependent order through plain loads is a race even if it happens to work), lanes ordered by
-// shuffles (they exchange registers, not memory), and the scope difference of cluster and gpu between CTAs of different clusters.
+// Deliberately not modelled: values (a data-dependent order through plain loads is a race even if it happens to work),
+// lanes ordered by shuffles (they exchange registers, not memory), and the scope difference of cluster and gpu between
+// CTAs of different clusters.
 #include "grader/emulator/check/checker.h"
+
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <set>
 #include <string_view>
 #include <tuple>
-
-#include <fmt/format.h>
 
 #include "grader/emulator/async/async_state.h"
 
@@ -57,34 +63,37 @@ using machine::Warp;
 
 namespace {
 
-constexpr const char* kBytesHint = "The bytes announced by expect_tx are the sum of the bytes of the copies that signal the barrier in that phase.";
+constexpr const char* kBytesHint =
+    "The bytes announced by expect_tx are the sum of the bytes of the copies that signal the barrier in that phase.";
 
-constexpr const char* kParityHint = "The parity to wait for is the phase's number modulo 2: 0 for the first phase, and it flips with each.";
+constexpr const char* kParityHint =
+    "The parity to wait for is the phase's number modulo 2: 0 for the first phase, and it flips with each.";
 
 bool releases(Sem s) { return s == Sem::Release || s == Sem::AcqRel || s == Sem::Sc; }
 bool acquires(Sem s) { return s == Sem::Acquire || s == Sem::AcqRel || s == Sem::Sc; }
 bool strong(Sem s) { return s != Sem::Weak; }
 
 // Keys of Clock::other.
-constexpr uint64_t kBarrierKey = uint64_t{1} << 60, kBulkReadKey = uint64_t{2} << 60, kBulkWriteKey = uint64_t{3} << 60, kCpAsyncKey = uint64_t{4} << 60;
+constexpr uint64_t kBarrierKey = uint64_t{1} << 60, kBulkReadKey = uint64_t{2} << 60, kBulkWriteKey = uint64_t{3} << 60,
+                   kCpAsyncKey = uint64_t{4} << 60;
 
 /// Lanes of a warp that know the same.
 struct LaneGroup {
   LaneMask mask;
   Knowledge now;
-  Knowledge at_release_fence;   ///< for relaxed signals after a fence
-  Knowledge to_acquire;         ///< seen by relaxed reads and waits, taken over by the next acquire fence
+  Knowledge at_release_fence;  ///< for relaxed signals after a fence
+  Knowledge to_acquire;        ///< seen by relaxed reads and waits, taken over by the next acquire fence
   bool fenced = false, pending = false;
 };
 
 /// An answer that lanes got from an mbarrier.
 struct WaitRecord {
-  uint64_t barrier;   ///< clock key
+  uint64_t barrier;  ///< clock key
   LaneMask mask;
-  uint32_t n;         ///< step of the warp
-  uint64_t phase;     ///< asked for; −1 wraps
+  uint32_t n;      ///< step of the warp
+  uint64_t phase;  ///< asked for; −1 wraps
   bool complete;
-  bool stale;         ///< complete, and these lanes knew already that this phase is: by a wait of their own, or from others
+  bool stale;  ///< complete, and these lanes knew already that this phase is: by a wait of their own, or from others
   const Inst* inst;
   bool fresh() const { return phase + 1 == 0; }  ///< a fresh barrier's "phase −1"
 };
@@ -98,18 +107,18 @@ struct LastArrival {
 /// A wait that looks wrong by itself, and is the cause if anything else is found.
 struct Suspect {
   const Inst* wait;
-  bool stale;          ///< else: not repeated
+  bool stale;  ///< else: not repeated
   uint64_t phase;
   const Inst* arrive;  ///< what the thread went on to do
 };
 
 struct WarpState {
   uint32_t key = 0;
-  uint32_t n = 1;     ///< the current step; accesses are stamped with it
+  uint32_t n = 1;  ///< the current step; accesses are stamped with it
   Warp* warp = nullptr;
   std::vector<LaneGroup> groups;
-  std::vector<WaitRecord> waits;   ///< the latest ones, in order
-  std::unordered_map<uint64_t, LastArrival> last_arrivals;  ///< by barrier
+  std::vector<WaitRecord> waits;                                 ///< the latest ones, in order
+  std::unordered_map<uint64_t, LastArrival> last_arrivals;       ///< by barrier
   std::map<uint32_t, std::pair<LaneMask, Knowledge>> warp_sync;  ///< bar.warp.sync in progress, by member mask
 };
 
@@ -121,18 +130,18 @@ struct ArrivalRecord {
 };
 
 struct BarrierState {
-  uint64_t key = 0;         ///< of Clock::other
-  Knowledge arrived;        ///< of all arrivals so far
-  Knowledge completed;      ///< at the last completion
-  uint64_t observed = 0;    ///< phases that some wait has seen complete
+  uint64_t key = 0;                                               ///< of Clock::other
+  Knowledge arrived;                                              ///< of all arrivals so far
+  Knowledge completed;                                            ///< at the last completion
+  uint64_t observed = 0;                                          ///< phases that some wait has seen complete
   std::shared_ptr<bool> awaited = std::make_shared<bool>(false);  ///< some thread has asked for a phase
   uint32_t init_key = 0, init_n = 0;
   int init_lane = 0;
   const Inst* init = nullptr;
-  uint32_t fence_n = 0;     ///< step of the initialising thread's fence after the init; 0: none yet
+  uint32_t fence_n = 0;  ///< step of the initialising thread's fence after the init; 0: none yet
   std::vector<ArrivalRecord> arrivals;
   const Inst* first_copy = nullptr;
-  int64_t in_flight = 0;    ///< bytes of copies issued and not yet counted
+  int64_t in_flight = 0;  ///< bytes of copies issued and not yet counted
 };
 
 struct NamedState {
@@ -142,15 +151,15 @@ struct NamedState {
 
 struct Operation {
   AsyncOpInfo info;
-  uint32_t key = 0, n = 0;         ///< issuer's warp and step
-  uint64_t barrier = 0;            ///< clock key of the barrier that it signals, 0: none
-  uint64_t phase = 0;              ///< in which its bytes were counted last
+  uint32_t key = 0, n = 0;  ///< issuer's warp and step
+  uint64_t barrier = 0;     ///< clock key of the barrier that it signals, 0: none
+  uint64_t phase = 0;       ///< in which its bytes were counted last
   bool signalled = false;
   uint64_t bytes_counted = 0;
-  uint64_t thread_key = 0;         ///< group component of the issuing thread
-  uint64_t sequence = 0;           ///< among that thread's operations of this kind
+  uint64_t thread_key = 0;                             ///< group component of the issuing thread
+  uint64_t sequence = 0;                               ///< among that thread's operations of this kind
   std::vector<std::pair<uint64_t, uint64_t>> arrives;  ///< cp.async: barriers (key, phase) whose phase includes it
-  uint64_t group_waits = 0;        ///< of the CTA before the issue
+  uint64_t group_waits = 0;                            ///< of the CTA before the issue
 };
 
 /// Groups of one thread.
@@ -160,27 +169,27 @@ struct ThreadState {
 };
 
 struct CtaState {
-  uint32_t base = 0;   ///< key of warp 0
+  uint32_t base = 0;  ///< key of warp 0
   Shadow shared;
-  std::unordered_map<uint32_t, BarrierState> barriers;   ///< by offset
+  std::unordered_map<uint32_t, BarrierState> barriers;  ///< by offset
   std::array<NamedState, 16> named;
-  std::unordered_map<uint32_t, ThreadState> threads;     ///< by thread index
+  std::unordered_map<uint32_t, ThreadState> threads;  ///< by thread index
   std::vector<std::unique_ptr<WarpState>> warps;
-  uint64_t group_waits = 0;        ///< waits for groups of any kind, by any thread
+  uint64_t group_waits = 0;  ///< waits for groups of any kind, by any thread
   const Cta* cta = nullptr;
 };
 
 /// A location used for synchronisation.
 struct Location {
-  Knowledge wide;                                     ///< released at gpu or sys scope
-  std::vector<std::pair<uint32_t, Knowledge>> narrow; ///< released at cta or cluster scope, by linear CTA
+  Knowledge wide;                                      ///< released at gpu or sys scope
+  std::vector<std::pair<uint32_t, Knowledge>> narrow;  ///< released at cta or cluster scope, by linear CTA
 };
 
 /// A party of a finding, for the search of causes.
 struct PartyOf {
   Party party = Party::None;
   uint32_t key = 0;
-  uint32_t n = 0;     ///< step or operation index
+  uint32_t n = 0;  ///< step or operation index
   LaneMask mask = 0;
   bool reads = false;
 };
@@ -196,11 +205,19 @@ struct Finding {
 int rank_of(const Diagnostic& d) {
   if (d.severity == Severity::Warning) return 8;
   if (d.severity == Severity::Note) return 9;
-  static const std::map<std::string, int> kRanks = {
-      {"missing-retry-loop", 1}, {"stale-parity", 1}, {"tx-bytes-mismatch", 2}, {"arrival-count-mismatch", 2}, {"phase-overrun", 3}, {"many-lanes-issue", 1},
-      // what mostly follows from one of the others
-      {"copy-in-flight-at-exit", 5}, {"deadlock", 6}, {"stalled", 6}};
-  static const std::vector<std::string> kAccess = {"data-race", "scope-too-narrow", "async-read-before-complete", "refill-before-release", "source-overwritten", "missing-proxy-fence", "group-not-awaited"};
+  static const std::map<std::string, int> kRanks = {{"missing-retry-loop", 1},
+                                                    {"stale-parity", 1},
+                                                    {"tx-bytes-mismatch", 2},
+                                                    {"arrival-count-mismatch", 2},
+                                                    {"phase-overrun", 3},
+                                                    {"many-lanes-issue", 1},
+                                                    // what mostly follows from one of the others
+                                                    {"copy-in-flight-at-exit", 5},
+                                                    {"deadlock", 6},
+                                                    {"stalled", 6}};
+  static const std::vector<std::string> kAccess = {
+      "data-race",          "scope-too-narrow",    "async-read-before-complete", "refill-before-release",
+      "source-overwritten", "missing-proxy-fence", "group-not-awaited"};
   if (const auto found = kRanks.find(d.id); found != kRanks.end()) return found->second;
   return std::find(kAccess.begin(), kAccess.end(), d.id) != kAccess.end() ? 4 : 0;
 }
@@ -210,11 +227,11 @@ int rank_of(const Diagnostic& d) {
 struct Checker::State {
   Launch* launch = nullptr;
   std::unordered_map<const Cta*, std::unique_ptr<CtaState>> ctas;
-  std::vector<const Cta*> cta_of_key;     ///< linear CTA → Cta while it lives
+  std::vector<const Cta*> cta_of_key;  ///< linear CTA → Cta while it lives
   Shadow global;
   std::unordered_map<uint64_t, Location> global_locations;
   std::map<std::pair<const Cta*, uint32_t>, Location> shared_locations;
-  std::vector<Operation> operations;      ///< index = Operation number; id − 1
+  std::vector<Operation> operations;  ///< index = Operation number; id − 1
   uint64_t next_barrier = 1;
   std::unordered_map<uint64_t, std::vector<ArrivalRecord>> arrivals;  ///< of barriers, by key, outliving their CTA
   std::vector<Finding> findings;
@@ -233,13 +250,17 @@ struct Checker::State {
     std::string s;
     if (launch->config.grid.volume() > 1) s = fmt::format("CTA {} ", key / warps_per_cta);
     const uint32_t warp = key % warps_per_cta;
-    return s + (__builtin_popcount(mask) == 1 ? fmt::format("warp {} lane {}", warp, machine::lane_ranges(mask)) : fmt::format("warp {} lanes {}", warp, machine::lane_ranges(mask)));
+    return s + (__builtin_popcount(mask) == 1 ? fmt::format("warp {} lane {}", warp, machine::lane_ranges(mask))
+                                              : fmt::format("warp {} lanes {}", warp, machine::lane_ranges(mask)));
   }
   std::string bytes_name(Region region, uint64_t address, uint32_t bytes) const {
-    if (region == Region::Shared) return fmt::format("{} ({} bytes)", program().describe_shared(static_cast<uint32_t>(address)), bytes);
+    if (region == Region::Shared)
+      return fmt::format("{} ({} bytes)", program().describe_shared(static_cast<uint32_t>(address)), bytes);
     return fmt::format("{}", launch->memory->describe(address));
   }
-  static std::string at(const SourcePlace& p) { return fmt::format("{}:{}", p.file.substr(p.file.rfind('/') + 1), p.line); }
+  static std::string at(const SourcePlace& p) {
+    return fmt::format("{}:{}", p.file.substr(p.file.rfind('/') + 1), p.line);
+  }
 
   // --- lane groups ---
   /// Splits groups so that `mask` is a union of whole groups, and calls f for each of them.
@@ -262,7 +283,8 @@ struct Checker::State {
     for (size_t a = 0; a < w.groups.size(); a++) {
       for (size_t b = a + 1; b < w.groups.size();) {
         LaneGroup &x = w.groups[a], &y = w.groups[b];
-        if (x.now == y.now && x.fenced == y.fenced && x.pending == y.pending && x.at_release_fence == y.at_release_fence && x.to_acquire == y.to_acquire) {
+        if (x.now == y.now && x.fenced == y.fenced && x.pending == y.pending &&
+            x.at_release_fence == y.at_release_fence && x.to_acquire == y.to_acquire) {
           x.mask |= y.mask;
           w.groups.erase(w.groups.begin() + static_cast<std::ptrdiff_t>(b));
         } else {
@@ -306,16 +328,20 @@ struct Checker::State {
     switch (o.info.kind) {
       case AsyncOpInfo::Kind::CpAsync:
         if (known(c, kCpAsyncKey | o.thread_key) > o.sequence) return true;
-        return std::any_of(o.arrives.begin(), o.arrives.end(), [&](const auto& a) { return known(c, a.first) > a.second; });
-      case AsyncOpInfo::Kind::BulkPrefetch: return true;
-      default: break;
+        return std::any_of(o.arrives.begin(), o.arrives.end(),
+                           [&](const auto& a) { return known(c, a.first) > a.second; });
+      case AsyncOpInfo::Kind::BulkPrefetch:
+        return true;
+      default:
+        break;
     }
     if (o.barrier != 0) return o.signalled && known(c, o.barrier) > o.phase;
     return known(c, (reading_only ? kBulkReadKey : kBulkWriteKey) | o.thread_key) > o.sequence;
   }
 
-  /// The id for an access that meets an unfinished operation: if somebody waited for groups since its issue, that wait did not cover it
-  /// (depth, kind or thread), or the operation was never committed; a wait that covers it, not passed on, is no fault of the group.
+  /// The id for an access that meets an unfinished operation: if somebody waited for groups since its issue, that wait
+  /// did not cover it (depth, kind or thread), or the operation was never committed; a wait that covers it, not passed
+  /// on, is no fault of the group.
   const char* unfinished_id(const Operation& o, bool reading_only, const char* otherwise) {
     if (o.barrier != 0) return otherwise;
     const Cta* cta = cta_of_key[o.key / warps_per_cta];
@@ -328,10 +354,19 @@ struct Checker::State {
     return c.group_waits > o.group_waits ? "group-not-awaited" : otherwise;
   }
 
+  /// The end of a message about an unfinished operation.
+  std::string not_covered(const Operation& o, bool reading_only) {
+    return std::string_view(unfinished_id(o, reading_only, "")) == "group-not-awaited"
+               ? ": the wait for groups between them does not cover that copy"
+               : ": nothing orders them";
+  }
+
   // --- findings ---
-  /// Records a finding once for each (id, later instruction, earlier instruction); `fill` writes message, hint and related places.
+  /// Records a finding once for each (id, later instruction, earlier instruction); `fill` writes message, hint and
+  /// related places.
   template <class F>
-  void find(const char* id, Severity severity, const Inst* later, const Inst* earlier, F&& fill, PartyOf later_party = {}, PartyOf earlier_party = {}) {
+  void find(const char* id, Severity severity, const Inst* later, const Inst* earlier, F&& fill,
+            PartyOf later_party = {}, PartyOf earlier_party = {}) {
     if (!known_findings.insert({id, later, earlier}).second) return;
     Finding f;
     f.diagnostic.id = id;
@@ -360,7 +395,8 @@ struct Checker::State {
     const uint32_t n = p.party == Party::Async ? operations[p.n].n : p.n;
     for (const WaitRecord& r : of(*cta_of_key[cta]).warps[key % warps_per_cta]->waits) {
       if ((r.mask & mask) == 0 || r.n >= n) continue;  // an answer ends its step
-      const auto older = std::find_if(list.begin(), list.end(), [&](const WaitRecord& o) { return o.barrier == r.barrier; });
+      const auto older =
+          std::find_if(list.begin(), list.end(), [&](const WaitRecord& o) { return o.barrier == r.barrier; });
       if (older != list.end()) {
         *older = r;
       } else {
@@ -386,7 +422,8 @@ struct Checker::State {
   /// Two strong accesses whose scopes cover each other's threads do not race.
   bool morally_strong(const Accessor& a, Scope other, uint32_t other_key) const {
     if (a.strong == Scope::None || other == Scope::None) return false;
-    const bool narrow = a.strong == Scope::Cta || a.strong == Scope::Cluster || other == Scope::Cta || other == Scope::Cluster;
+    const bool narrow =
+        a.strong == Scope::Cta || a.strong == Scope::Cluster || other == Scope::Cta || other == Scope::Cluster;
     return !narrow || other_key / warps_per_cta == a.cta;
   }
   static bool knows_all(const ClockPtr& c, uint32_t key, uint32_t n) { return c && c->all_lanes(key, n); }
@@ -397,43 +434,63 @@ struct Checker::State {
     std::erase_if(list, [](const R& r) { return r.words == 0; });
   }
 
-  const char* region_fence(Region r) const { return r == Region::Global ? "fence.proxy.async.global" : "fence.proxy.async.shared::cta"; }
+  const char* region_fence(Region r) const {
+    return r == Region::Global ? "fence.proxy.async.global" : "fence.proxy.async.shared::cta";
+  }
 
   void thread_reads(Plane& plane, const RowPiece& piece, const Accessor& a);
   void thread_writes(Plane& plane, const RowPiece& piece, const Accessor& a);
-  void async_reads(Plane& plane, const RowPiece& piece, const Operation& o, const Knowledge& k, uint32_t index, Region region);
-  void async_writes(Plane& plane, const RowPiece& piece, const Operation& o, const Knowledge& k, uint32_t index, Region region, bool reduction);
+  void async_reads(Plane& plane, const RowPiece& piece, const Operation& o, const Knowledge& k, uint32_t index,
+                   Region region);
+  void async_writes(Plane& plane, const RowPiece& piece, const Operation& o, const Knowledge& k, uint32_t index,
+                    Region region, bool reduction);
   void race_with_write(const WriteRecord& w, const RowPiece& piece, const Accessor& a);
-  void report_thread_race(const Accessor& a, LaneMask lanes, uint32_t key, LaneMask other_lanes, uint32_t n, const Inst* other, const char* other_verb, uint64_t address);
-  bool fence_missing(const Operation& o, const Knowledge& k, const WriteRecord& w, uint32_t words, uint64_t row, uint32_t index, Region region, const char* verb);
+  void report_thread_race(const Accessor& a, LaneMask lanes, uint32_t key, LaneMask other_lanes, uint32_t n,
+                          const Inst* other, const char* other_verb, uint64_t address);
+  bool fence_missing(const Operation& o, const Knowledge& k, const WriteRecord& w, uint32_t words, uint64_t row,
+                     uint32_t index, Region region, const char* verb);
   std::string barrier_hint(const Operation& o) const;
 
   /// An arrival after a wait on the same barrier that was not what the thread needs.
   void suspect_waits(WarpState& w, uint64_t barrier, const MbarrierEvent& e);
   void explain_deadlock();
   void check_bytes_at_exit(Cta& cta);
-  Finding wait_at_fault(const Inst* wait, bool stale, uint64_t phase, const SourcePlace& next, const std::string& what_follows) const;
+  Finding wait_at_fault(const Inst* wait, bool stale, uint64_t phase, const SourcePlace& next,
+                        const std::string& what_follows) const;
   void add_causes(bool deadlock);
   void drop_consequences();
 };
 
-// --- the rules: threads -------------------------------------------------------------------------------------------------
+// --- the rules: threads
+// -------------------------------------------------------------------------------------------------
 
 std::string Checker::State::barrier_hint(const Operation& o) const {
-  if (o.info.mbarrier_owner == nullptr) return "cp.async.bulk.wait_group by the issuing thread, then a barrier, would order them.";
-  return fmt::format("A wait on `{}` for the phase that counts these bytes would order them.", async::barrier_name(*o.info.mbarrier_owner, o.info.mbarrier));
+  if (o.info.mbarrier_owner == nullptr)
+    return "cp.async.bulk.wait_group by the issuing thread, then a barrier, would order them.";
+  return fmt::format("A wait on `{}` for the phase that counts these bytes would order them.",
+                     async::barrier_name(*o.info.mbarrier_owner, o.info.mbarrier));
 }
 
-void Checker::State::report_thread_race(const Accessor& a, LaneMask lanes, uint32_t key, LaneMask other_lanes, uint32_t n, const Inst* other, const char* other_verb, uint64_t address) {
+void Checker::State::report_thread_race(const Accessor& a, LaneMask lanes, uint32_t key, LaneMask other_lanes,
+                                        uint32_t n, const Inst* other, const char* other_verb, uint64_t address) {
   bool order_exists = true;
   for_lanes(other_lanes, [&](int l) { order_exists = order_exists && knows(a.k->any, key, l, n); });
   const bool cross = key / warps_per_cta != a.cta;
-  find(order_exists && cross ? "scope-too-narrow" : "data-race", Severity::Error, a.inst, other, [&](Diagnostic& d) {
-    d.message = fmt::format("{} {} {} ({}); {} {} it at {}, and {}", who(a.key, lanes), a.verb, bytes_name(a.region, address, a.bytes), at(place(a.inst)), who(key, other_lanes), other_verb, at(place(other)),
-                            !order_exists ? "nothing orders the two" : cross ? "they are ordered only at a scope that leaves out the other block" : "the signal between them is relaxed, which orders nothing");
-    d.hint = order_exists ? "Release and acquire semantics with a scope that covers both threads are needed." : "An arrive after the one and a wait before the other, or a barrier between them, would order them.";
-    d.related = {{place(other), fmt::format("{} {} it here", who(key, other_lanes), other_verb)}};
-  }, a.party(lanes), {Party::Thread, key, n, other_lanes, other_verb[0] == 'r'});
+  find(order_exists && cross ? "scope-too-narrow" : "data-race", Severity::Error, a.inst, other,
+       [&](Diagnostic& d) {
+         d.message = fmt::format("{} {} {} ({}); {} {} it at {}, and {}", who(a.key, lanes), a.verb,
+                                 bytes_name(a.region, address, a.bytes), at(place(a.inst)), who(key, other_lanes),
+                                 other_verb, at(place(other)),
+                                 !order_exists ? "nothing orders the two"
+                                 : cross       ? "they are ordered only at a scope that leaves out the other block"
+                                               : "the signal between them is relaxed, which orders nothing");
+         d.hint =
+             order_exists
+                 ? "Release and acquire semantics with a scope that covers both threads are needed."
+                 : "An arrive after the one and a wait before the other, or a barrier between them, would order them.";
+         d.related = {{place(other), fmt::format("{} {} it here", who(key, other_lanes), other_verb)}};
+       },
+       a.party(lanes), {Party::Thread, key, n, other_lanes, other_verb[0] == 'r'});
 }
 
 /// A thread's access of words whose last write is `w`, by another thread.
@@ -463,14 +520,21 @@ void Checker::State::thread_reads(Plane& plane, const RowPiece& piece, const Acc
     const Operation& o = operations[w.n];
     if (complete(o, a.k->order, false)) continue;
     const auto word = static_cast<uint32_t>(__builtin_ctz(common));
-    find(unfinished_id(o, false, "async-read-before-complete"), Severity::Error, a.inst, o.info.inst, [&](Diagnostic& d) {
-      d.message = fmt::format("{} reads {} ({}) while the copy issued at {} may still be writing it: {}", who(a.key, piece.lanes[word]), bytes_name(a.region, piece.row + 4 * word, a.bytes), at(place(a.inst)),
-                              at(place(o.info.inst)), complete(o, a.k->any, false) ? "the wait between them is relaxed, which orders nothing" : "nothing orders them");
-      d.hint = barrier_hint(o);
-      d.related = {{place(o.info.inst), "this copy may still be writing those bytes"}};
-    }, a.party(piece.lanes[word]), {Party::Async, o.key, w.n, 0});
+    find(unfinished_id(o, false, "async-read-before-complete"), Severity::Error, a.inst, o.info.inst,
+         [&](Diagnostic& d) {
+           d.message =
+               fmt::format("{} reads {} ({}) while the copy issued at {} may still be writing it: {}",
+                           who(a.key, piece.lanes[word]), bytes_name(a.region, piece.row + 4 * word, a.bytes),
+                           at(place(a.inst)), at(place(o.info.inst)),
+                           complete(o, a.k->any, false) ? "the wait between them is relaxed, which orders nothing"
+                                                        : not_covered(o, false).substr(2));
+           d.hint = barrier_hint(o);
+           d.related = {{place(o.info.inst), "this copy may still be writing those bytes"}};
+         },
+         a.party(piece.lanes[word]), {Party::Async, o.key, w.n, 0});
   }
-  // Reads that come before this one for certain need not be remembered: whoever is ordered after this read is ordered after them.
+  // Reads that come before this one for certain need not be remembered: whoever is ordered after this read is ordered
+  // after them.
   ReadRecord* same = nullptr;
   for (ReadRecord& r : plane.reads) {
     if ((r.words & piece.words) == 0 && !(r.inst == a.inst && r.key == a.key && r.n == a.n)) continue;
@@ -482,7 +546,8 @@ void Checker::State::thread_reads(Plane& plane, const RowPiece& piece, const Acc
       } else if (r.key == a.key) {
         for (uint32_t rest = r.words & piece.words; rest != 0; rest &= rest - 1) {
           const auto word = static_cast<uint32_t>(__builtin_ctz(rest));
-          if ((r.lanes[word] &= ~piece.lanes[word]) == 0) r.words &= ~(1u << word);  // each lane's newer read stands for its older one
+          if ((r.lanes[word] &= ~piece.lanes[word]) == 0)
+            r.words &= ~(1u << word);  // each lane's newer read stands for its older one
         }
       }
     }
@@ -509,12 +574,16 @@ void Checker::State::thread_writes(Plane& plane, const RowPiece& piece, const Ac
     const Operation& o = operations[w.n];
     if (complete(o, a.k->order, false)) continue;
     const auto word = static_cast<uint32_t>(__builtin_ctz(common));
-    find("data-race", Severity::Error, a.inst, o.info.inst, [&](Diagnostic& d) {
-      d.message = fmt::format("{} {} {} ({}) while the copy issued at {} may still be writing it: nothing orders them", who(a.key, piece.lanes[word]), a.verb,
-                              bytes_name(a.region, piece.row + 4 * word, a.bytes), at(place(a.inst)), at(place(o.info.inst)));
-      d.hint = barrier_hint(o);
-      d.related = {{place(o.info.inst), "this copy may still be writing those bytes"}};
-    }, a.party(piece.lanes[word]), {Party::Async, o.key, w.n, 0});
+    find("data-race", Severity::Error, a.inst, o.info.inst,
+         [&](Diagnostic& d) {
+           d.message =
+               fmt::format("{} {} {} ({}) while the copy issued at {} may still be writing it: nothing orders them",
+                           who(a.key, piece.lanes[word]), a.verb, bytes_name(a.region, piece.row + 4 * word, a.bytes),
+                           at(place(a.inst)), at(place(o.info.inst)));
+           d.hint = barrier_hint(o);
+           d.related = {{place(o.info.inst), "this copy may still be writing those bytes"}};
+         },
+         a.party(piece.lanes[word]), {Party::Async, o.key, w.n, 0});
   }
   for (const ReadRecord& r : plane.reads) {
     const uint32_t common = r.words & piece.words;
@@ -523,12 +592,20 @@ void Checker::State::thread_writes(Plane& plane, const RowPiece& piece, const Ac
       const Operation& o = operations[r.n];
       if (complete(o, a.k->order, true)) continue;
       const auto word = static_cast<uint32_t>(__builtin_ctz(common));
-      find(unfinished_id(o, true, "source-overwritten"), Severity::Error, a.inst, o.info.inst, [&](Diagnostic& d) {
-        d.message = fmt::format("{} {} {} ({}) while the copy issued at {} may still be reading it{}", who(a.key, piece.lanes[word]), a.verb, bytes_name(a.region, piece.row + 4 * word, a.bytes),
-                                at(place(a.inst)), at(place(o.info.inst)), complete(o, a.k->any, true) ? ": the signal between them is relaxed, which orders nothing" : "");
-        d.hint = o.info.mbarrier_owner == nullptr ? "cp.async.bulk.wait_group.read by the thread that issued it, then a barrier, would order them." : barrier_hint(o);
-        d.related = {{place(o.info.inst), "this copy may still be reading those bytes"}};
-      }, a.party(piece.lanes[word]), {Party::Async, o.key, r.n, 0});
+      find(unfinished_id(o, true, "source-overwritten"), Severity::Error, a.inst, o.info.inst,
+           [&](Diagnostic& d) {
+             d.message = fmt::format(
+                 "{} {} {} ({}) while the copy issued at {} may still be reading it{}", who(a.key, piece.lanes[word]),
+                 a.verb, bytes_name(a.region, piece.row + 4 * word, a.bytes), at(place(a.inst)), at(place(o.info.inst)),
+                 complete(o, a.k->any, true) ? ": the signal between them is relaxed, which orders nothing"
+                                             : not_covered(o, true));
+             d.hint =
+                 o.info.mbarrier_owner == nullptr
+                     ? "cp.async.bulk.wait_group.read by the thread that issued it, then a barrier, would order them."
+                     : barrier_hint(o);
+             d.related = {{place(o.info.inst), "this copy may still be reading those bytes"}};
+           },
+           a.party(piece.lanes[word]), {Party::Async, o.key, r.n, 0});
       continue;
     }
     if (knows_all(a.k->order, r.key, r.n) || morally_strong(a, r.strong, r.key)) continue;
@@ -539,7 +616,8 @@ void Checker::State::thread_writes(Plane& plane, const RowPiece& piece, const Ac
         if (!knows(a.k->order, r.key, l, r.n)) unordered |= LaneMask{1} << l;
       });
       const LaneMask writers = piece.lanes[word];
-      // A lane's own earlier read is ordered before its write; with several writers of one word some other lane did not read it.
+      // A lane's own earlier read is ordered before its write; with several writers of one word some other lane did not
+      // read it.
       if (r.key == a.key && __builtin_popcount(writers) == 1) unordered &= ~writers;
       if (unordered == 0) continue;
       report_thread_race(a, writers, r.key, unordered, r.n, r.inst, "reads", piece.row + 4 * word);
@@ -554,16 +632,19 @@ void Checker::State::thread_writes(Plane& plane, const RowPiece& piece, const Ac
     const LaneMask writers = piece.lanes[word];
     record.lane[word] = static_cast<uint8_t>(31 - __builtin_clz(writers));
     if ((writers & (writers - 1)) != 0 && a.strong == Scope::None) {
-      report_thread_race(a, writers & ~(LaneMask{1} << record.lane[word]), a.key, LaneMask{1} << record.lane[word], a.n, a.inst, "writes", piece.row + 4 * word);
+      report_thread_race(a, writers & ~(LaneMask{1} << record.lane[word]), a.key, LaneMask{1} << record.lane[word], a.n,
+                         a.inst, "writes", piece.row + 4 * word);
     }
   }
   plane.writes.push_back(record);
 }
 
-// --- the rules: asynchronous operations -------------------------------------------------------------------------------
+// --- the rules: asynchronous operations
+// -------------------------------------------------------------------------------
 
 /// Are the generic writes `w` of these words fenced by their writers? If not, reports it and returns true.
-bool Checker::State::fence_missing(const Operation& o, const Knowledge& k, const WriteRecord& w, uint32_t words, uint64_t row, uint32_t index, Region region, const char* verb) {
+bool Checker::State::fence_missing(const Operation& o, const Knowledge& k, const WriteRecord& w, uint32_t words,
+                                   uint64_t row, uint32_t index, Region region, const char* verb) {
   const bool global = region == Region::Global;
   const ClockPtr& fenced = global ? k.fenced_global : k.fenced_shared;
   if (knows_all(fenced, w.key, w.n)) return false;
@@ -573,18 +654,26 @@ bool Checker::State::fence_missing(const Operation& o, const Knowledge& k, const
     if (knows(fenced, w.key, lane, w.n)) continue;
     const bool misplaced = knows(global ? k.path_global : k.path_shared, w.key, lane, w.n);
     const std::string fence = global ? "fence.proxy.async.global" : "fence.proxy.async.shared::cta";
-    find(misplaced ? "proxy-fence-misplaced" : "missing-proxy-fence", misplaced ? Severity::Warning : Severity::Error, o.info.inst, w.inst, [&](Diagnostic& d) {
-      d.message = fmt::format("the copy at {} {} {}, which {} wrote through the generic proxy at {}; {}", at(place(o.info.inst)), verb, bytes_name(region, row + 4 * word, 4), who(w.key, LaneMask{1} << lane),
-                              at(place(w.inst)), misplaced ? "the proxy fence between them is executed by another thread than the one that wrote" : "no proxy fence of the writer comes between");
-      d.hint = fmt::format("{} by each writing thread, after its writes and before the barrier that leads to the copy.", fence);
-      d.related = {{place(w.inst), "written here; the fence belongs after this line"}};
-    }, {Party::Async, o.key, index, 0}, {Party::Thread, w.key, w.n, LaneMask{1} << lane});
+    find(misplaced ? "proxy-fence-misplaced" : "missing-proxy-fence", misplaced ? Severity::Warning : Severity::Error,
+         o.info.inst, w.inst,
+         [&](Diagnostic& d) {
+           d.message = fmt::format(
+               "the copy at {} {} {}, which {} wrote through the generic proxy at {}; {}", at(place(o.info.inst)), verb,
+               bytes_name(region, row + 4 * word, 4), who(w.key, LaneMask{1} << lane), at(place(w.inst)),
+               misplaced ? "the proxy fence between them is executed by another thread than the one that wrote"
+                         : "no proxy fence of the writer comes between");
+           d.hint = fmt::format(
+               "{} by each writing thread, after its writes and before the barrier that leads to the copy.", fence);
+           d.related = {{place(w.inst), "written here; the fence belongs after this line"}};
+         },
+         {Party::Async, o.key, index, 0}, {Party::Thread, w.key, w.n, LaneMask{1} << lane});
     return true;
   }
   return false;
 }
 
-void Checker::State::async_reads(Plane& plane, const RowPiece& piece, const Operation& o, const Knowledge& k, uint32_t index, Region region) {
+void Checker::State::async_reads(Plane& plane, const RowPiece& piece, const Operation& o, const Knowledge& k,
+                                 uint32_t index, Region region) {
   const bool generic = o.info.kind == AsyncOpInfo::Kind::CpAsync;
   const PartyOf me{Party::Async, o.key, index, 0};
   for (const WriteRecord& w : plane.writes) {
@@ -600,32 +689,43 @@ void Checker::State::async_reads(Plane& plane, const RowPiece& piece, const Oper
       }
       if (unordered != 0) {
         const auto word = static_cast<uint32_t>(__builtin_ctz(unordered));
-        find("data-race", Severity::Error, o.info.inst, w.inst, [&](Diagnostic& d) {
-          d.message = fmt::format("the copy at {} reads {}, which {} writes at {}: nothing orders them", at(place(o.info.inst)), bytes_name(region, piece.row + 4 * word, 4),
-                                  who(w.key, LaneMask{1} << w.lane[word]), at(place(w.inst)));
-          d.hint = "A barrier between the write and the issue of the copy would order them.";
-          d.related = {{place(w.inst), "written here"}};
-        }, me, {Party::Thread, w.key, w.n, LaneMask{1} << w.lane[word]});
+        find("data-race", Severity::Error, o.info.inst, w.inst,
+             [&](Diagnostic& d) {
+               d.message = fmt::format("the copy at {} reads {}, which {} writes at {}: nothing orders them",
+                                       at(place(o.info.inst)), bytes_name(region, piece.row + 4 * word, 4),
+                                       who(w.key, LaneMask{1} << w.lane[word]), at(place(w.inst)));
+               d.hint = "A barrier between the write and the issue of the copy would order them.";
+               d.related = {{place(w.inst), "written here"}};
+             },
+             me, {Party::Thread, w.key, w.n, LaneMask{1} << w.lane[word]});
       }
-      if (!generic && (common & ~unordered) != 0) fence_missing(o, k, w, common & ~unordered, piece.row, index, region, "reads");
+      if (!generic && (common & ~unordered) != 0)
+        fence_missing(o, k, w, common & ~unordered, piece.row, index, region, "reads");
     } else if (w.n != index && !complete(operations[w.n], k.order, false)) {
       const Operation& p = operations[w.n];
-      find(unfinished_id(p, false, "async-read-before-complete"), Severity::Error, o.info.inst, p.info.inst, [&](Diagnostic& d) {
-        d.message = fmt::format("the copy at {} reads {} while the copy issued at {} may still be writing it", at(place(o.info.inst)),
-                                bytes_name(region, piece.row + 4 * static_cast<uint64_t>(__builtin_ctz(common)), 4), at(place(p.info.inst)));
-        d.hint = barrier_hint(p);
-        d.related = {{place(p.info.inst), "this copy may still be writing those bytes"}};
-      }, me, {Party::Async, p.key, w.n, 0});
+      find(unfinished_id(p, false, "async-read-before-complete"), Severity::Error, o.info.inst, p.info.inst,
+           [&](Diagnostic& d) {
+             d.message =
+                 fmt::format("the copy at {} reads {} while the copy issued at {} may still be writing it{}",
+                             at(place(o.info.inst)),
+                             bytes_name(region, piece.row + 4 * static_cast<uint64_t>(__builtin_ctz(common)), 4),
+                             at(place(p.info.inst)), not_covered(p, false));
+             d.hint = barrier_hint(p);
+             d.related = {{place(p.info.inst), "this copy may still be writing those bytes"}};
+           },
+           me, {Party::Async, p.key, w.n, 0});
     }
   }
   for (ReadRecord& r : plane.reads) {
-    if (r.party == Party::Async && complete(operations[r.n], k.order, true)) r.words &= ~piece.words;  // over before this one begins
+    if (r.party == Party::Async && complete(operations[r.n], k.order, true))
+      r.words &= ~piece.words;  // over before this one begins
   }
   std::erase_if(plane.reads, [](const ReadRecord& r) { return r.words == 0; });
   plane.reads.push_back({o.info.inst, o.key, index, piece.words, Party::Async, Scope::None, {}});
 }
 
-void Checker::State::async_writes(Plane& plane, const RowPiece& piece, const Operation& o, const Knowledge& k, uint32_t index, Region region, bool reduction) {
+void Checker::State::async_writes(Plane& plane, const RowPiece& piece, const Operation& o, const Knowledge& k,
+                                  uint32_t index, Region region, bool reduction) {
   const bool generic = o.info.kind == AsyncOpInfo::Kind::CpAsync;
   const PartyOf me{Party::Async, o.key, index, 0};
   for (const WriteRecord& w : plane.writes) {
@@ -641,14 +741,18 @@ void Checker::State::async_writes(Plane& plane, const RowPiece& piece, const Ope
       }
       if (unordered != 0) {
         const auto word = static_cast<uint32_t>(__builtin_ctz(unordered));
-        find("data-race", Severity::Error, o.info.inst, w.inst, [&](Diagnostic& d) {
-          d.message = fmt::format("the copy at {} writes {}, which {} writes too at {}: nothing orders them", at(place(o.info.inst)), bytes_name(region, piece.row + 4 * word, 4),
-                                  who(w.key, LaneMask{1} << w.lane[word]), at(place(w.inst)));
-          d.hint = "A barrier between the write and the issue of the copy would order them.";
-          d.related = {{place(w.inst), "written here"}};
-        }, me, {Party::Thread, w.key, w.n, LaneMask{1} << w.lane[word]});
+        find("data-race", Severity::Error, o.info.inst, w.inst,
+             [&](Diagnostic& d) {
+               d.message = fmt::format("the copy at {} writes {}, which {} writes too at {}: nothing orders them",
+                                       at(place(o.info.inst)), bytes_name(region, piece.row + 4 * word, 4),
+                                       who(w.key, LaneMask{1} << w.lane[word]), at(place(w.inst)));
+               d.hint = "A barrier between the write and the issue of the copy would order them.";
+               d.related = {{place(w.inst), "written here"}};
+             },
+             me, {Party::Thread, w.key, w.n, LaneMask{1} << w.lane[word]});
       }
-      if (!generic && (common & ~unordered) != 0) fence_missing(o, k, w, common & ~unordered, piece.row, index, region, "overwrites");
+      if (!generic && (common & ~unordered) != 0)
+        fence_missing(o, k, w, common & ~unordered, piece.row, index, region, "overwrites");
       continue;
     }
     if (w.n == index || complete(operations[w.n], k.order, false)) continue;
@@ -659,15 +763,21 @@ void Checker::State::async_writes(Plane& plane, const RowPiece& piece, const Ope
     if (both_reduce) continue;
     if (same_instruction) {
       find("many-lanes-issue", Severity::Error, o.info.inst, nullptr, [&](Diagnostic& d) {
-        d.message = fmt::format("{} issue this copy to the same bytes, {}; one thread issues it", who(o.key, (LaneMask{1} << o.info.lane) | (LaneMask{1} << p.info.lane)), bytes_name(region, address, 4));
+        d.message = fmt::format(
+            "{}, and perhaps more lanes, issue this copy to the same bytes, from {} on; one thread issues it",
+            who(o.key, (LaneMask{1} << o.info.lane) | (LaneMask{1} << p.info.lane)), bytes_name(region, address, 4));
         d.hint = "Elect one lane: elect.sync, or threadIdx.x == 0.";
       });
     } else {
-      find("data-race", Severity::Error, o.info.inst, p.info.inst, [&](Diagnostic& d) {
-        d.message = fmt::format("the copy at {} writes {} while the copy issued at {} may still be writing it", at(place(o.info.inst)), bytes_name(region, address, 4), at(place(p.info.inst)));
-        d.hint = barrier_hint(p);
-        d.related = {{place(p.info.inst), "this copy may still be writing those bytes"}};
-      }, me, {Party::Async, p.key, w.n, 0});
+      find("data-race", Severity::Error, o.info.inst, p.info.inst,
+           [&](Diagnostic& d) {
+             d.message = fmt::format(
+                 "the copy at {} writes {} while the copy issued at {} may still be writing it: nothing orders them",
+                 at(place(o.info.inst)), bytes_name(region, address, 4), at(place(p.info.inst)));
+             d.hint = barrier_hint(p);
+             d.related = {{place(p.info.inst), "this copy may still be writing those bytes"}};
+           },
+           me, {Party::Async, p.key, w.n, 0});
     }
   }
   for (const ReadRecord& r : plane.reads) {
@@ -677,11 +787,15 @@ void Checker::State::async_writes(Plane& plane, const RowPiece& piece, const Ope
     if (r.party == Party::Async) {
       if (r.n == index || complete(operations[r.n], k.order, true)) continue;
       const Operation& p = operations[r.n];
-      find(unfinished_id(p, true, "source-overwritten"), Severity::Error, o.info.inst, p.info.inst, [&](Diagnostic& d) {
-        d.message = fmt::format("the copy at {} overwrites {} while the copy issued at {} may still be reading it", at(place(o.info.inst)), bytes_name(region, address, 4), at(place(p.info.inst)));
-        d.hint = "Wait for the first copy (wait_group.read, or its mbarrier) before the second is issued.";
-        d.related = {{place(p.info.inst), "this copy may still be reading those bytes"}};
-      }, me, {Party::Async, p.key, r.n, 0});
+      find(unfinished_id(p, true, "source-overwritten"), Severity::Error, o.info.inst, p.info.inst,
+           [&](Diagnostic& d) {
+             d.message = fmt::format(
+                 "the copy at {} overwrites {} while the copy issued at {} may still be reading it{}",
+                 at(place(o.info.inst)), bytes_name(region, address, 4), at(place(p.info.inst)), not_covered(p, true));
+             d.hint = "Wait for the first copy (wait_group.read, or its mbarrier) before the second is issued.";
+             d.related = {{place(p.info.inst), "this copy may still be reading those bytes"}};
+           },
+           me, {Party::Async, p.key, r.n, 0});
       continue;
     }
     if (knows_all(k.order, r.key, r.n)) continue;
@@ -692,12 +806,18 @@ void Checker::State::async_writes(Plane& plane, const RowPiece& piece, const Ope
         if (!knows(k.order, r.key, l, r.n)) unordered |= LaneMask{1} << l;
       });
       if (unordered == 0) continue;
-      find("refill-before-release", Severity::Error, o.info.inst, r.inst, [&](Diagnostic& d) {
-        d.message = fmt::format("the copy at {} overwrites {}, which {} may still be reading at {}: nothing orders them", at(place(o.info.inst)), bytes_name(region, piece.row + 4 * word, 4),
-                                who(r.key, unordered), at(place(r.inst)));
-        d.hint = "The readers arrive on an `empty` barrier after their last read; the producer waits for it before it refills.";
-        d.related = {{place(r.inst), "read here"}};
-      }, me, {Party::Thread, r.key, r.n, unordered});
+      find("refill-before-release", Severity::Error, o.info.inst, r.inst,
+           [&](Diagnostic& d) {
+             d.message =
+                 fmt::format("the copy at {} overwrites {}, which {} may still be reading at {}: nothing orders them",
+                             at(place(o.info.inst)), bytes_name(region, piece.row + 4 * word, 4), who(r.key, unordered),
+                             at(place(r.inst)));
+             d.hint =
+                 "The readers arrive on an `empty` barrier after their last read; the producer waits for it before it "
+                 "refills.";
+             d.related = {{place(r.inst), "read here"}};
+           },
+           me, {Party::Thread, r.key, r.n, unordered});
       break;
     }
   }
@@ -706,7 +826,8 @@ void Checker::State::async_writes(Plane& plane, const RowPiece& piece, const Ope
   plane.writes.push_back({o.info.inst, o.key, index, piece.words, Party::Async, Scope::None, {}});
 }
 
-// --- events -----------------------------------------------------------------------------------------------------------
+// --- events
+// -----------------------------------------------------------------------------------------------------------
 
 Checker::Checker() : s_(std::make_unique<State>()) {}
 Checker::~Checker() = default;
@@ -786,8 +907,11 @@ void Checker::access(const Access& a) {
   WarpState& w = s.of(*a.warp);
   Shadow& shadow = a.region == Region::Global ? s.global : s.of(*a.owner).shared;
   const bool is_strong = strong(a.sem);
-  const Scope scope = !is_strong ? Scope::None : a.sem == Sem::Volatile || a.scope == Scope::None ? Scope::Sys : a.scope;
-  const bool reads = a.kind == Access::Kind::Read, atomic = a.kind == Access::Kind::Atomic || a.kind == Access::Kind::Reduction;
+  const Scope scope = !is_strong                                         ? Scope::None
+                      : a.sem == Sem::Volatile || a.scope == Scope::None ? Scope::Sys
+                                                                         : a.scope;
+  const bool reads = a.kind == Access::Kind::Read,
+             atomic = a.kind == Access::Kind::Atomic || a.kind == Access::Kind::Reduction;
   const char* verb = reads ? "reads" : atomic ? "updates" : "writes";
   const auto check_lanes = [&](const LaneGroup& g, LaneMask mask) {
     const State::Accessor who{w.key, w.n, a.inst, &g.now, scope, a.warp->cta->linear, a.region, a.bytes, verb};
@@ -802,15 +926,17 @@ void Checker::access(const Access& a) {
     });
   };
   if (!is_strong) {
-    for (size_t g = 0; g < w.groups.size(); g++) {
-      if ((w.groups[g].mask & a.mask) != 0) check_lanes(w.groups[g], w.groups[g].mask & a.mask);
+    for (const LaneGroup& g : w.groups) {
+      if ((g.mask & a.mask) != 0) check_lanes(g, g.mask & a.mask);
     }
     return;
   }
   // A strong access is also a signal: lane by lane, since lanes may meet at one location.
   for_lanes(a.mask, [&](int l) {
     const LaneMask bit = LaneMask{1} << l;
-    Location& location = a.region == Region::Global ? s.global_locations[a.address[l]] : s.shared_locations[{a.owner, static_cast<uint32_t>(a.address[l])}];
+    Location& location = a.region == Region::Global
+                             ? s.global_locations[a.address[l]]
+                             : s.shared_locations[{a.owner, static_cast<uint32_t>(a.address[l])}];
     const bool narrow = scope == Scope::Cta || scope == Scope::Cluster;
     const uint32_t cta = a.warp->cta->linear;
     s.each_group(w, bit, [&](LaneGroup& g) {
@@ -835,7 +961,8 @@ void Checker::access(const Access& a) {
       if (!atomic) location = Location{};  // a plain store starts a new release sequence
       // A wide signal reaches the own block as well.
       if (!narrow) location.wide.join(signal);
-      auto own = std::find_if(location.narrow.begin(), location.narrow.end(), [&](const auto& n) { return n.first == cta; });
+      auto own =
+          std::find_if(location.narrow.begin(), location.narrow.end(), [&](const auto& n) { return n.first == cta; });
       if (own == location.narrow.end()) own = location.narrow.insert(location.narrow.end(), {cta, {}});
       own->second.join(signal);
     });
@@ -848,7 +975,8 @@ void Checker::fence(Warp& warp, const Inst&, LaneMask mask, const FenceInfo& inf
   using Kind = FenceInfo::Kind;
   State& s = *s_;
   WarpState& w = s.of(warp);
-  const bool shared = info.kind == Kind::ProxyAsync || info.kind == Kind::ProxyAsyncSharedCta || info.kind == Kind::ProxyAsyncSharedCluster || info.kind == Kind::ProxyGenericReleaseSharedCta ||
+  const bool shared = info.kind == Kind::ProxyAsync || info.kind == Kind::ProxyAsyncSharedCta ||
+                      info.kind == Kind::ProxyAsyncSharedCluster || info.kind == Kind::ProxyGenericReleaseSharedCta ||
                       info.kind == Kind::ProxyGenericAcquireSharedCluster;
   const bool global = info.kind == Kind::ProxyAsync || info.kind == Kind::ProxyAsyncGlobal;
   s.each_group(w, mask, [&](LaneGroup& g) {
@@ -937,8 +1065,9 @@ void Checker::mbarrier(const MbarrierEvent& e) {
       if (w.key == b.init_key) others &= ~(LaneMask{1} << b.init_lane);
       if (own || others == 0 || State::knows(g.now.order, b.init_key, b.init_lane, b.init_n)) return;
       s.find("barrier-not-initialized", Severity::Error, e.inst, b.init, [&](Diagnostic& d) {
-        d.message = fmt::format("{} uses `{}`, but nothing orders that after its initialisation at {}", s.who(w.key, others), name(), s.at(s.place(b.init)));
-        d.hint = "A barrier of the block between the init and the first use would.";
+        d.message = fmt::format("{} uses `{}`, but nothing orders that after its initialisation at {}",
+                                s.who(w.key, others), name(), State::at(s.place(b.init)));
+        d.hint = "A barrier of the block between the init and the first use would order them.";
         d.related = {{s.place(b.init), "initialised here"}};
       });
     });
@@ -951,8 +1080,12 @@ void Checker::mbarrier(const MbarrierEvent& e) {
       s.each_group(w, e.mask, [&](LaneGroup& g) {
         if (e.phase > 0 && b.observed < e.phase) {
           s.find("phase-overrun", Severity::Error, e.inst, b.init, [&](Diagnostic& d) {
-            d.message = fmt::format("{} arrives in phase {} of `{}`, although no wait has seen phase {} complete", s.who(w.key, g.mask), e.phase, name(), e.phase - 1);
-            d.hint = "Somebody waits for each phase before the arrivals of the next one; is the count right, and does each thread arrive once?";
+            d.message =
+                fmt::format("{} arrives in phase {} of `{}`, although no thread's wait has seen phase {} complete",
+                            s.who(w.key, g.mask), e.phase, name(), e.phase - 1);
+            d.hint =
+                "Somebody waits for each phase before the arrivals of the next one; is the count right, and does each "
+                "thread arrive once?";
             d.related = {{s.place(b.init), "its count is set here"}};
           });
           if (s.findings.back().diagnostic.id == "phase-overrun") s.findings.back().awaited = b.awaited;
@@ -986,12 +1119,16 @@ void Checker::mbarrier(const MbarrierEvent& e) {
       *b.awaited = true;
       const uint64_t seen = e.phase + 1;  // phase −1 of a fresh barrier gives 0: nothing was observed
       const WaitRecord* last = w.waits.empty() ? nullptr : &w.waits.back();
-      const bool repeated = !yes && last != nullptr && !last->complete && last->inst == e.inst && last->mask == e.mask && last->phase == e.phase && last->barrier == b.key;
+      const bool repeated = !yes && last != nullptr && !last->complete && last->inst == e.inst &&
+                            last->mask == e.mask && last->phase == e.phase && last->barrier == b.key;
       if (!repeated) {
         if (w.waits.size() >= 64) w.waits.erase(w.waits.begin(), w.waits.begin() + 32);
         s.each_group(w, e.mask, [&](LaneGroup& g) {
-          const bool again = std::any_of(w.waits.begin(), w.waits.end(), [&](const WaitRecord& r) { return r.barrier == b.key && r.complete && r.phase == e.phase && (r.mask & g.mask) != 0; });
-          w.waits.push_back({b.key, g.mask, w.n, e.phase, yes, yes && (again || (seen != 0 && State::known(g.now.order, b.key) >= seen)), e.inst});
+          const bool again = std::any_of(w.waits.begin(), w.waits.end(), [&](const WaitRecord& r) {
+            return r.barrier == b.key && r.complete && r.phase == e.phase && (r.mask & g.mask) != 0;
+          });
+          w.waits.push_back({b.key, g.mask, w.n, e.phase, yes,
+                             yes && (again || (seen != 0 && State::known(g.now.order, b.key) >= seen)), e.inst});
         });
         w.n++;
       }
@@ -1005,7 +1142,8 @@ void Checker::mbarrier(const MbarrierEvent& e) {
       State::merge_groups(w);
       break;
     }
-    default: break;
+    default:
+      break;
   }
 }
 
@@ -1043,13 +1181,17 @@ void Checker::async_op(const AsyncOpInfo& info, AsyncOpInfo::Milestone milestone
     const auto name = [&info] { return async::barrier_name(*info.mbarrier_owner, info.mbarrier); };
     if (!own && !State::knows(k.order, b.init_key, b.init_lane, b.init_n)) {
       s.find("barrier-not-initialized", Severity::Error, info.inst, b.init, [&](Diagnostic& d) {
-        d.message = fmt::format("{} issues a copy that signals `{}`, but nothing orders that after its initialisation at {}", s.who(w.key, bit), name(), s.at(s.place(b.init)));
-        d.hint = "A barrier of the block between the init and the first use would.";
+        d.message =
+            fmt::format("{} issues a copy that signals `{}`, but nothing orders that after its initialisation at {}",
+                        s.who(w.key, bit), name(), State::at(s.place(b.init)));
+        d.hint = "A barrier of the block between the init and the first use would order them.";
         d.related = {{s.place(b.init), "initialised here"}};
       });
     } else if (b.fence_n == 0 || !(own || State::knows(k.order, b.init_key, b.init_lane, b.fence_n))) {
       s.find("barrier-init-not-visible", Severity::Warning, info.inst, b.init, [&](Diagnostic& d) {
-        d.message = fmt::format("the copy signals `{}`, whose init at {} was not made visible to the copy engine", name(), s.at(s.place(b.init)));
+        d.message =
+            fmt::format("the copy issued by {} signals `{}`, whose init at {} was not made visible to the copy engine",
+                        s.who(w.key, bit), name(), State::at(s.place(b.init)));
         d.hint = "fence.mbarrier_init.release.cluster by the initialising thread, after the init.";
         d.related = {{s.place(b.init), "the fence belongs after this line"}};
       });
@@ -1060,10 +1202,14 @@ void Checker::async_op(const AsyncOpInfo& info, AsyncOpInfo::Milestone milestone
   Shadow& from = info.source_region == Region::Global ? s.global : s.of(*info.source_owner).shared;
   Shadow& to = info.destination_region == Region::Global ? s.global : s.of(*info.destination_owner).shared;
   Shadow::pieces(info.source, info.bytes, [&](const RowPiece& piece) {
-    from.visit(piece, [&](Plane& plane, uint32_t) { s.async_reads(plane, piece, s.operations[index], k, index, info.source_region); });
+    from.visit(piece, [&](Plane& plane, uint32_t) {
+      s.async_reads(plane, piece, s.operations[index], k, index, info.source_region);
+    });
   });
   Shadow::pieces(info.destination, info.bytes, [&](const RowPiece& piece) {
-    to.visit(piece, [&](Plane& plane, uint32_t) { s.async_writes(plane, piece, s.operations[index], k, index, info.destination_region, reduction); });
+    to.visit(piece, [&](Plane& plane, uint32_t) {
+      s.async_writes(plane, piece, s.operations[index], k, index, info.destination_region, reduction);
+    });
   });
 }
 
@@ -1084,21 +1230,35 @@ void Checker::group(const GroupEvent& e) {
         g.now.any = Clock::with(g.now.any, component, count);
       });
     };
-    const auto done = [&](const std::vector<uint64_t>& groups) { return groups.size() > e.allowed ? groups[groups.size() - 1 - e.allowed] : 0; };
+    const auto done = [&](const std::vector<uint64_t>& groups) {
+      return groups.size() > e.allowed ? groups[groups.size() - 1 - e.allowed] : 0;
+    };
     switch (e.kind) {
-      case Kind::BulkCommit: t.bulk_groups.push_back(t.bulk_issued); break;
-      case Kind::CpAsyncCommit: t.copy_groups.push_back(t.copy_issued); break;
-      case Kind::BulkWait: learn(kBulkWriteKey | key, done(t.bulk_groups)); [[fallthrough]];
-      case Kind::BulkWaitRead: learn(kBulkReadKey | key, done(t.bulk_groups)); break;
-      case Kind::CpAsyncWait: learn(kCpAsyncKey | key, e.inst->sub != 0 ? t.copy_issued : done(t.copy_groups)); break;
-      case Kind::CpAsyncMbarrierArrive: break;
+      case Kind::BulkCommit:
+        t.bulk_groups.push_back(t.bulk_issued);
+        break;
+      case Kind::CpAsyncCommit:
+        t.copy_groups.push_back(t.copy_issued);
+        break;
+      case Kind::BulkWait:
+        learn(kBulkWriteKey | key, done(t.bulk_groups));
+        [[fallthrough]];
+      case Kind::BulkWaitRead:
+        learn(kBulkReadKey | key, done(t.bulk_groups));
+        break;
+      case Kind::CpAsyncWait:
+        learn(kCpAsyncKey | key, e.inst->sub != 0 ? t.copy_issued : done(t.copy_groups));
+        break;
+      case Kind::CpAsyncMbarrierArrive:
+        break;
     }
   });
   State::merge_groups(w);
   w.n++;
 }
 
-// --- the end ----------------------------------------------------------------------------------------------------------
+// --- the end
+// ----------------------------------------------------------------------------------------------------------
 
 void Checker::State::check_bytes_at_exit(Cta& cta) {
   for (const async::Mbarrier& b : async::state(cta).barriers) {
@@ -1108,10 +1268,14 @@ void Checker::State::check_bytes_at_exit(Cta& cta) {
     if (tx == 0) continue;
     const Inst* where = b.last_expect != nullptr ? b.last_expect : known_barrier.first_copy;
     find("tx-bytes-mismatch", Severity::Error, where, known_barrier.first_copy, [&](Diagnostic& d) {
-      d.message = tx < 0 ? fmt::format("the block ended with {} bytes more counted by `{}` than were announced", -tx, async::barrier_name(cta, b.offset))
-                         : fmt::format("the block ended while `{}` still expected {} bytes for which no copy was issued", async::barrier_name(cta, b.offset), tx);
+      d.message = tx < 0
+                      ? fmt::format("the block ended with {} bytes more counted by `{}` than were announced", -tx,
+                                    async::barrier_name(cta, b.offset))
+                      : fmt::format("the block ended while `{}` still expected {} bytes for which no copy was issued",
+                                    async::barrier_name(cta, b.offset), tx);
       d.hint = kBytesHint;
-      if (known_barrier.first_copy != nullptr) d.related = {{place(known_barrier.first_copy), "a copy that signals it"}};
+      if (known_barrier.first_copy != nullptr)
+        d.related = {{place(known_barrier.first_copy), "a copy that signals it"}};
     });
   }
 }
@@ -1133,15 +1297,22 @@ void Checker::State::explain_deadlock() {
             if (b->tx != 0 && (b->pending == 0 || (b->announced == 0 && b->tx < 0))) {
               const Inst* where = b->last_expect != nullptr ? b->last_expect : known_barrier.first_copy;
               find("tx-bytes-mismatch", Severity::Error, where, wait, [&](Diagnostic& d) {
-                d.message = b->announced == 0 ? fmt::format("{} bytes were counted by `{}` in phase {}, and none were announced", b->arrived, name, b->phase)
-                                              : fmt::format("{} bytes are announced for phase {} of `{}`, but copies of {} bytes in all signalled it", b->announced, b->phase, name, b->arrived);
+                d.message =
+                    b->announced == 0
+                        ? fmt::format("{} bytes were counted by `{}` in phase {}, and none were announced", b->arrived,
+                                      name, b->phase)
+                        : fmt::format(
+                              "{} bytes are announced for phase {} of `{}`, but copies of {} bytes in all signalled it",
+                              b->announced, b->phase, name, b->arrived);
                 d.hint = kBytesHint;
                 d.related = {{place(wait), "waits for it"}};
-                if (known_barrier.first_copy != nullptr) d.related.push_back({place(known_barrier.first_copy), "a copy that signals it"});
+                if (known_barrier.first_copy != nullptr)
+                  d.related.push_back({place(known_barrier.first_copy), "a copy that signals it"});
               });
               continue;
             }
-            // A parity that cannot come: the phase before is complete, and this thread, which has not seen it, asks for the next one.
+            // A parity that cannot come: the phase before is complete, and this thread, which has not seen it, asks for
+            // the next one.
             const WarpState& waiter = *of(*cta).warps[w.index];
             const bool skipped = t.by_parity && b->phase > 0 && [&] {
               bool all = true;
@@ -1154,14 +1325,16 @@ void Checker::State::explain_deadlock() {
             }();
             if (skipped) {
               find("stale-parity", Severity::Error, wait, nullptr, [&](Diagnostic& d) {
-                d.message = fmt::format("{} wait for parity {} of `{}`, which is that of phase {}; phase {} is complete and they have not seen it, and the next one cannot complete without them",
-                                        who(waiter.key, t.mask), b->phase & 1, name, b->phase, b->phase - 1);
+                d.message = fmt::format(
+                    "{} wait for parity {} of `{}`, which is that of phase {}; phase {} is complete and they have not "
+                    "seen it, and the next one cannot complete without them",
+                    who(waiter.key, t.mask), b->phase & 1, name, b->phase, b->phase - 1);
                 d.hint = kParityHint;
               });
               continue;
             }
-            // Can the missing arrivals still come? Not from threads that have left, have arrived in this phase, wait for it, or stand
-            // where a thread stands that has arrived (they went past the arrive).
+            // Can the missing arrivals still come? Not from threads that have left, have arrived in this phase, wait
+            // for it, or stand where a thread stands that has arrived (they went past the arrive).
             const bool some = b->pending < b->expected || b->announced != 0 || b->arrived != 0;
             const auto arrived_now = [&](uint32_t key) {
               LaneMask mask = 0;
@@ -1175,13 +1348,17 @@ void Checker::State::explain_deadlock() {
               const LaneMask arrived = arrived_now(of(*cta).warps[x.index]->key);
               for (const machine::Fragment& o : x.fragments) {
                 const auto& w2 = o.state == machine::Fragment::State::Blocked ? o.waits : o.last_test;
-                const bool here = std::any_of(w2.begin(), w2.end(), [&](const machine::WaitTarget& y) { return y.kind == t.kind && y.offset == t.offset && y.owner == t.owner; });
+                const bool here = std::any_of(w2.begin(), w2.end(), [&](const machine::WaitTarget& y) {
+                  return y.kind == t.kind && y.offset == t.offset && y.owner == t.owner;
+                });
                 others = others || !(here || (o.mask & arrived) != 0);
               }
             }
             if (some && !others) {
               find("arrival-count-mismatch", Severity::Error, wait, b->init, [&](Diagnostic& d) {
-                d.message = fmt::format("phase {} of `{}` misses {} of its {} arrivals, and no thread is left that could arrive", b->phase, name, b->pending, b->expected);
+                d.message = fmt::format(
+                    "phase {} of `{}` misses {} of its {} arrivals, and no thread is left that could arrive", b->phase,
+                    name, b->pending, b->expected);
                 d.hint = "The count given to init is the number of arrivals of a phase.";
                 d.related = {{place(b->init), fmt::format("the count {} is set here", b->expected)}};
               });
@@ -1199,7 +1376,8 @@ void Checker::State::suspect_waits(WarpState& w, uint64_t barrier, const Mbarrie
     if (r->barrier != barrier || (r->mask & e.mask) == 0) continue;
     for_lanes(r->mask & e.mask, [&](int l) {
       const auto lane = static_cast<size_t>(l);
-      const bool newest = std::none_of(w.waits.rbegin(), r, [&](const WaitRecord& x) { return x.barrier == barrier && (x.mask >> l & 1) != 0; });
+      const bool newest = std::none_of(
+          w.waits.rbegin(), r, [&](const WaitRecord& x) { return x.barrier == barrier && (x.mask >> l & 1) != 0; });
       if (!newest || last.phase_plus_one[lane] == 0 || r->n <= last.n[lane]) return;
       // The wait came after this lane's last arrival, and did not see the phase in which that arrival was.
       const bool stale = r->complete && r->stale && r->phase + 1 < last.phase_plus_one[lane];
@@ -1214,16 +1392,21 @@ void Checker::State::suspect_waits(WarpState& w, uint64_t barrier, const Mbarrie
 }
 
 /// The diagnosis of a wait that was satisfied too early (`stale`) or whose false answer was ignored.
-Finding Checker::State::wait_at_fault(const Inst* wait, bool stale, uint64_t phase, const SourcePlace& next, const std::string& what_follows) const {
+Finding Checker::State::wait_at_fault(const Inst* wait, bool stale, uint64_t phase, const SourcePlace& next,
+                                      const std::string& what_follows) const {
   Finding c;
   c.diagnostic.id = stale ? "stale-parity" : "missing-retry-loop";
   c.diagnostic.place = place(wait);
   if (stale) {
-    c.diagnostic.message = fmt::format("this wait was satisfied by {}, not by the phase that the thread needs before it goes on at {}",
-                                       phase + 1 == 0 ? std::string("the barrier's initial state (a fresh barrier answers true for parity 1)") : fmt::format("phase {}, which it had seen before", phase), at(next));
+    c.diagnostic.message = fmt::format(
+        "this wait was satisfied by {}, not by the phase that the thread needs before it goes on at {}",
+        phase + 1 == 0 ? std::string("the barrier's initial state (a fresh barrier answers true for parity 1)")
+                       : fmt::format("phase {}, which it had seen before", phase),
+        at(next));
     c.diagnostic.hint = kParityHint;
   } else {
-    c.diagnostic.message = fmt::format("this wait answered false, and the thread went on to {} without asking again", at(next));
+    c.diagnostic.message =
+        fmt::format("this wait answered false, and the thread went on to {} without asking again", at(next));
     c.diagnostic.hint = "try_wait and test_wait may answer false before the phase completes: ask in a loop.";
   }
   c.diagnostic.related.push_back({next, what_follows});
@@ -1247,45 +1430,61 @@ void Checker::State::add_causes(bool deadlock) {
       auto found = arrivals.find(r.barrier);
       if (p.party != Party::Thread || found == arrivals.end()) return false;
       return std::any_of(found->second.begin(), found->second.end(), [&](const ArrivalRecord& a) {
-        return a.key == p.key && (a.mask & p.mask) != 0 && a.n >= p.n && (r.complete ? a.phase + 1 > r.phase + 1 : a.phase + 1 >= r.phase + 1);
+        return a.key == p.key && (a.mask & p.mask) != 0 && a.n >= p.n &&
+               (r.complete ? a.phase + 1 > r.phase + 1 : a.phase + 1 >= r.phase + 1);
       });
     };
-    const auto blame = [&](const PartyOf& me, const std::vector<WaitRecord>& waits, const PartyOf& other) {
+    const auto blame = [&](const PartyOf& me, const std::vector<WaitRecord>& waits, const PartyOf& other,
+                           const SourcePlace& mine) {
       for (const WaitRecord& r : waits) {
-        // The fresh barrier's answer is wrong for one who reads: nothing can have been written yet. For one who writes it is the usual start.
+        // The fresh barrier's answer is wrong for one who reads: nothing can have been written yet. For one who writes
+        // it is the usual start.
         const bool stale = r.complete && (r.stale || (r.fresh() && me.reads));
         if ((r.complete && !stale) || !signals_later(other, r)) continue;
-        causes.push_back(wait_at_fault(r.inst, r.complete, r.phase, f.diagnostic.place, f.diagnostic.id));
+        causes.push_back(wait_at_fault(r.inst, r.complete, r.phase, mine, f.diagnostic.id));
         return;
       }
     };
-    blame(f.later, f.later_waits, f.earlier);
-    blame(f.earlier, f.earlier_waits, f.later);
+    blame(f.later, f.later_waits, f.earlier, f.diagnostic.place);
+    blame(f.earlier, f.earlier_waits, f.later,
+          f.diagnostic.related.empty() ? f.diagnostic.place : f.diagnostic.related.front().place);
   }
-  const bool trouble = deadlock || std::any_of(findings.begin(), findings.end(), [](const Finding& f) { return f.diagnostic.severity == Severity::Error; });
+  const bool trouble = deadlock || std::any_of(findings.begin(), findings.end(), [](const Finding& f) {
+                         return f.diagnostic.severity == Severity::Error;
+                       });
   for (const Suspect& x : suspects) {
     if (trouble) causes.push_back(wait_at_fault(x.wait, x.stale, x.phase, place(x.arrive), "the next arrival"));
   }
   for (Finding& c : causes) {
-    const bool known_already = std::any_of(findings.begin(), findings.end(), [&](const Finding& f) { return f.diagnostic.id == c.diagnostic.id && f.diagnostic.place.line == c.diagnostic.place.line; });
+    const bool known_already = std::any_of(findings.begin(), findings.end(), [&](const Finding& f) {
+      return f.diagnostic.id == c.diagnostic.id && f.diagnostic.place.line == c.diagnostic.place.line;
+    });
     if (!known_already) findings.push_back(std::move(c));
   }
 }
 
-/// Arrivals that overrun a barrier which nobody ever waits for: where an access went wrong for the same lack, that says it better.
+/// Arrivals that overrun a barrier which nobody ever waits for: where an access went wrong for the same lack, that says
+/// it better.
 void Checker::State::drop_consequences() {
-  const bool access = std::any_of(findings.begin(), findings.end(), [](const Finding& f) { return f.diagnostic.severity == Severity::Error && rank_of(f.diagnostic) == 4; });
-  if (access) std::erase_if(findings, [](const Finding& f) { return f.diagnostic.id == "phase-overrun" && f.awaited != nullptr && !*f.awaited; });
+  const bool access = std::any_of(findings.begin(), findings.end(), [](const Finding& f) {
+    return f.diagnostic.severity == Severity::Error && rank_of(f.diagnostic) == 4;
+  });
+  if (access)
+    std::erase_if(findings, [](const Finding& f) {
+      return f.diagnostic.id == "phase-overrun" && f.awaited != nullptr && !*f.awaited;
+    });
 }
 
 void Checker::launch_end(Launch& launch) {
   State& s = *s_;
-  const bool deadlock = std::any_of(launch.diagnostics.begin(), launch.diagnostics.end(), [](const Diagnostic& d) { return d.id == "deadlock"; });
+  const bool deadlock = std::any_of(launch.diagnostics.begin(), launch.diagnostics.end(),
+                                    [](const Diagnostic& d) { return d.id == "deadlock"; });
   if (deadlock) s.explain_deadlock();
   s.add_causes(deadlock);
   s.drop_consequences();
   for (Finding& f : s.findings) launch.report(std::move(f.diagnostic));
-  std::stable_sort(launch.diagnostics.begin(), launch.diagnostics.end(), [](const Diagnostic& a, const Diagnostic& b) { return rank_of(a) < rank_of(b); });
+  std::stable_sort(launch.diagnostics.begin(), launch.diagnostics.end(),
+                   [](const Diagnostic& a, const Diagnostic& b) { return rank_of(a) < rank_of(b); });
   shadow_bytes_ = std::max(shadow_bytes_, s.global.host_bytes());
   *s_ = State{};
 }

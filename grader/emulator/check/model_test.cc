@@ -1,31 +1,38 @@
 // Compares the checker with reference_checker.h on small random protocols.
 //
-// A program has one or two CTAs of two or three warps of one to three threads. Each warp runs its own lines: weak accesses of all sizes,
-// strong ones, atomics, thread and proxy fences, bulk copies and cp.async with groups, and, planned across the warps of a CTA so that most
-// runs end, barriers of the block, of pairs of warps and of lanes, and handoffs through mbarriers whose arrivals add up. One instruction a
-// line, so a line names what ran. A program runs once, on a schedule that its seed picks, and both checkers watch that same run.
+// A program has one or two CTAs of two or three warps of one to three threads. Each warp runs its own lines: weak
+// accesses of all sizes, strong ones, atomics, thread and proxy fences, bulk copies and cp.async with groups, and,
+// planned across the warps of a CTA so that most runs end, barriers of the block, of pairs of warps and of lanes, and
+// handoffs through mbarriers whose arrivals add up. One instruction a line, so a line names what ran. A program runs
+// once, on a schedule that its seed picks, and both checkers watch that same run.
 //
-// What is compared. The checker keeps of each byte the last write and, of each thread, the last read of each strength since then. So
-// 1. it must find exactly the pairs (id, line) that the reference finds among those nearest accesses. This is exact because "nearest" is
-//    defined on the order in which the run made the accesses, which both see, and not on what anybody knows of their order;
+// What is compared. The checker keeps of each byte the last write and, of each thread, the last read of each strength
+// since then. So
+// 1. it must find exactly the pairs (id, line) that the reference finds among those nearest accesses. This is exact
+// because "nearest" is
+//    defined on the order in which the run made the accesses, which both see, and not on what anybody knows of their
+//    order;
 // 2. each of those must be among what the reference finds in the full history;
-// 3. forgetting must not hide a byte's first mistake. Let e be the first access that the full history convicts, against an earlier access a,
-//    and let w be the write that made the checker forget a. No mistake came before e, so a is ordered before w. Were w ordered before e, then
-//    a would be covered and e no mistake; hence w and e are not ordered, and the nearest accesses convict e as well. The argument needs that
-//    only order excuses a pair. Strong accesses and reductions are also excused without order: bytes with such a pair are counted, not compared.
-// Lanes of one weak instruction that write the same byte have no order in which to be the last write, so a program with such an instruction
-// is compared on 2 only. Explanations (stale-parity, missing-retry-loop, tx-bytes-mismatch, …) and what the machine itself reports are left out.
+// 3. forgetting must not hide a byte's first mistake. Let e be the first access that the full history convicts, against
+// an earlier access a,
+//    and let w be the write that made the checker forget a. No mistake came before e, so a is ordered before w. Were w
+//    ordered before e, then a would be covered and e no mistake; hence w and e are not ordered, and the nearest
+//    accesses convict e as well. The argument needs that only order excuses a pair. Strong accesses and reductions are
+//    also excused without order: bytes with such a pair are counted, not compared.
+// Lanes of one weak instruction that write the same byte have no order in which to be the last write, so a program with
+// such an instruction is compared on 2 only. Explanations (stale-parity, missing-retry-loop, tx-bytes-mismatch, …) and
+// what the machine itself reports are left out.
 //
 // ctest runs 2,000 programs. All 10,000 and more:  HANDOFF_MODEL_PROGRAMS=10000 check_test --gtest_filter='ModelTest.*'
 // HANDOFF_MODEL_FIRST_SEED starts elsewhere. A disagreement is printed as the smallest program that still disagrees.
+#include <gtest/gtest.h>
+
 #include <cstdlib>
 #include <random>
 #include <set>
 #include <sstream>
 #include <string>
 #include <vector>
-
-#include <gtest/gtest.h>
 
 #include "grader/emulator/async/testing.h"
 #include "grader/emulator/check/checker.h"
@@ -37,25 +44,53 @@ namespace {
 using async::testing::Kernel;
 using async::testing::Outcome;
 
-const std::set<std::string> kCompared = {"data-race",           "scope-too-narrow",      "async-read-before-complete", "source-overwritten",       "refill-before-release", "missing-proxy-fence",
-                                         "proxy-fence-misplaced", "many-lanes-issue",    "barrier-not-initialized",    "barrier-init-not-visible", "phase-overrun", "group-not-awaited"};
+const std::set<std::string> kCompared = {"data-race",
+                                         "scope-too-narrow",
+                                         "async-read-before-complete",
+                                         "source-overwritten",
+                                         "refill-before-release",
+                                         "missing-proxy-fence",
+                                         "proxy-fence-misplaced",
+                                         "many-lanes-issue",
+                                         "barrier-not-initialized",
+                                         "barrier-init-not-visible",
+                                         "phase-overrun",
+                                         "group-not-awaited"};
 
 /// Both checkers watch one run.
 class Both : public machine::Observer {
  public:
-  void launch_begin(machine::Launch& l) override { each([&](auto& o) { o.launch_begin(l); }); }
+  void launch_begin(machine::Launch& l) override {
+    each([&](auto& o) { o.launch_begin(l); });
+  }
   void launch_end(machine::Launch& l) override {
     verdict = reference_.verdict();
     checker_.launch_end(l);
   }
-  void cta_begin(machine::Cta& c) override { each([&](auto& o) { o.cta_begin(c); }); }
-  void cta_end(machine::Cta& c) override { each([&](auto& o) { o.cta_end(c); }); }
-  void access(const machine::Access& a) override { each([&](auto& o) { o.access(a); }); }
-  void fence(machine::Warp& w, const machine::Inst& i, machine::LaneMask m, const machine::FenceInfo& f) override { each([&](auto& o) { o.fence(w, i, m, f); }); }
-  void barrier(const machine::BarrierEvent& e) override { each([&](auto& o) { o.barrier(e); }); }
-  void mbarrier(const machine::MbarrierEvent& e) override { each([&](auto& o) { o.mbarrier(e); }); }
-  void async_op(const machine::AsyncOpInfo& i, machine::AsyncOpInfo::Milestone m) override { each([&](auto& o) { o.async_op(i, m); }); }
-  void group(const machine::GroupEvent& e) override { each([&](auto& o) { o.group(e); }); }
+  void cta_begin(machine::Cta& c) override {
+    each([&](auto& o) { o.cta_begin(c); });
+  }
+  void cta_end(machine::Cta& c) override {
+    each([&](auto& o) { o.cta_end(c); });
+  }
+  void access(const machine::Access& a) override {
+    each([&](auto& o) { o.access(a); });
+  }
+  void fence(machine::Warp& w, const machine::Inst& i, machine::LaneMask m, const machine::FenceInfo& f) override {
+    each([&](auto& o) { o.fence(w, i, m, f); });
+  }
+  void barrier(const machine::BarrierEvent& e) override {
+    each([&](auto& o) { o.barrier(e); });
+  }
+  void mbarrier(const machine::MbarrierEvent& e) override {
+    each([&](auto& o) { o.mbarrier(e); });
+  }
+  void async_op(const machine::AsyncOpInfo& i, machine::AsyncOpInfo::Milestone m) override {
+    each([&](auto& o) { o.async_op(i, m); });
+  }
+  void group(const machine::GroupEvent& e) override {
+    each([&](auto& o) { o.group(e); });
+  }
 
   ReferenceChecker::Verdict verdict;
 
@@ -69,7 +104,8 @@ class Both : public machine::Observer {
   Checker checker_;
 };
 
-// --- the generator ----------------------------------------------------------------------------------------------------
+// --- the generator
+// ----------------------------------------------------------------------------------------------------
 
 class Generator {
  public:
@@ -83,7 +119,9 @@ class Generator {
     noise_ = below(4);
     k.grid = {ctas_, 1, 1};
     k.block = {32 * warps_, 1, 1};
-    k.shared = ".shared .align 128 .b8 data[128];\n.shared .align 8 .b64 bar0;\n.shared .align 8 .b64 bar1;\n.shared .align 4 .b8 flag[8];\n";
+    k.shared =
+        ".shared .align 128 .b8 data[128];\n.shared .align 8 .b64 bar0;\n.shared .align 8 .b64 bar1;\n.shared .align 4 "
+        ".b8 flag[8];\n";
     k.in.assign(64, 7);
     k.progress_budget = 20'000;
     sections_.assign(ctas_ * warps_, {});
@@ -117,8 +155,8 @@ class Generator {
  private:
   struct Handoff {
     uint32_t count = 1;
-    uint64_t phase = 0;                ///< the next one to complete
-    std::vector<uint64_t> seen;        ///< by warp: phases that it has waited for
+    uint64_t phase = 0;          ///< the next one to complete
+    std::vector<uint64_t> seen;  ///< by warp: phases that it has waited for
   };
 
   uint32_t below(uint32_t n) { return static_cast<uint32_t>(random_() % n); }
@@ -141,9 +179,12 @@ class Generator {
     for (uint32_t b = 0; b < 2; b++) {
       bars[b].count = 1 + below(3);
       bars[b].seen.assign(warps_, 0);
-      put(0, "@%p0 mbarrier.init.shared::cta.b64 [bar" + std::to_string(b) + "], " + std::to_string(bars[b].count) + ";");
+      put(0,
+          "@%p0 mbarrier.init.shared::cta.b64 [bar" + std::to_string(b) + "], " + std::to_string(bars[b].count) + ";");
     }
-    if (chance(70)) put(0, "@%p0 " + one_of<std::string>({"fence.mbarrier_init.release.cluster;", "fence.proxy.async;", "fence.proxy.async.shared::cta;", "fence.proxy.async.global;"}));
+    if (chance(70))
+      put(0, "@%p0 " + one_of<std::string>({"fence.mbarrier_init.release.cluster;", "fence.proxy.async;",
+                                            "fence.proxy.async.shared::cta;", "fence.proxy.async.global;"}));
     if (chance(92)) block_barrier();
     const uint32_t rounds = 1 + below(4);
     for (uint32_t r = 0; r < rounds; r++) {
@@ -151,12 +192,24 @@ class Generator {
         for (uint32_t n = below(noise_ + 1); n > 0; n--) access(w);
       }
       switch (below(10)) {
-        case 0: break;
-        case 1: block_barrier(); break;
-        case 2: pair_barrier(); break;
-        case 3: put(below(warps_), "bar.warp.sync " + std::to_string((1u << lanes_) - 1) + ";"); break;
-        case 4: case 5: flag_handoff(); break;
-        default: handoff(below(2), bars); break;
+        case 0:
+          break;
+        case 1:
+          block_barrier();
+          break;
+        case 2:
+          pair_barrier();
+          break;
+        case 3:
+          put(below(warps_), "bar.warp.sync " + std::to_string((1u << lanes_) - 1) + ";");
+          break;
+        case 4:
+        case 5:
+          flag_handoff();
+          break;
+        default:
+          handoff(below(2), bars);
+          break;
       }
     }
     for (uint32_t w = 0; w < warps_; w++) {
@@ -176,15 +229,16 @@ class Generator {
     put(a, (chance(60) ? "bar.arrive " : "bar.sync ") + id + ", 64;");
     put(b, "bar.sync " + id + ", 64;");
   }
-  /// Data behind a flag: a store and a strong write by one warp, a strong read in a loop and a use of the data by another, of the other
-  /// CTA perhaps.
+  /// Data behind a flag: a store and a strong write by one warp, a strong read in a loop and a use of the data by
+  /// another, of the other CTA perhaps.
   void flag_handoff() {
     const bool global = chance(60);
-    const std::string space = global ? ".global" : ".shared", f = flag(global), data = (global ? "[%outp+" : "[data+") + word(8) + "]";
+    const std::string space = global ? ".global" : ".shared", f = flag(global),
+                      data = (global ? "[%outp+" : "[data+") + word(8) + "]";
     const uint32_t writer = below(warps_), lane = below(lanes_), cta = cta_;
-    if (chance(85)) put(writer, lane_guard(chance(80) ? lane : below(lanes_)) + "st" + space + ".u32 " + data + ", %r5;");
+    if (chance(85))
+      put(writer, lane_guard(chance(80) ? lane : below(lanes_)) + "st" + space + ".u32 " + data + ", %r5;");
     strong_write(writer, global, f, lane_guard(lane));
-    if (chance(15)) strong_write(writer, global, f, lane_guard(lane));
     if (global && ctas_ == 2 && chance(70)) cta_ = 1 - cta_;
     const uint32_t reader = below(warps_), reading = below(lanes_);
     const std::string again = label(), out = label();
@@ -198,68 +252,146 @@ class Generator {
     if (chance(40)) {
       access(reader);
     } else {
-      put(reader, lane_guard(chance(80) ? reading : below(lanes_)) + (chance(50) ? "ld" + space + ".u32 %r6, " + data + ";" : "st" + space + ".u32 " + data + ", %r5;"));
+      put(reader,
+          lane_guard(chance(80) ? reading : below(lanes_)) +
+              (chance(50) ? "ld" + space + ".u32 %r6, " + data + ";" : "st" + space + ".u32 " + data + ", %r5;"));
     }
     cta_ = cta;
   }
-  std::string flag(bool global) { return (global ? "[%outp+" : "[flag+") + std::to_string((global ? 128 : 0) + 4 * below(2)) + "]"; }
+  std::string flag(bool global) {
+    return (global ? "[%outp+" : "[flag+") + std::to_string((global ? 128 : 0) + 4 * below(2)) + "]";
+  }
   std::string scope() { return chance(50) ? ".cta" : ".gpu"; }
-  void thread_fence(uint32_t w) { put(w, (chance(70) ? "fence.acq_rel" : "fence.sc") + scope() + ";"); }
+  void thread_fence(uint32_t w) {
+    put(w, lane_guard(below(lanes_)) + (chance(70) ? "fence.acq_rel" : "fence.sc") + (ctas_ == 1 ? scope() : ".gpu") +
+               ";");
+  }
   void strong_write(uint32_t w, bool global, const std::string& place, const std::string& guard) {
     const std::string space = global ? ".global" : ".shared";
     if (chance(30)) thread_fence(w);
     switch (below(6)) {
-      case 0: put(w, guard + "st.relaxed" + scope() + space + ".u32 " + place + ", %r5;"); break;
-      case 1: put(w, guard + "st.volatile" + space + ".u32 " + place + ", %r5;"); break;
-      case 2: put(w, guard + "red" + one_of<std::string>({".relaxed", ".release"}) + scope() + space + ".add.u32 " + place + ", %r5;"); break;
-      case 3: put(w, guard + "atom" + one_of<std::string>({".relaxed", ".release", ".acquire", ".acq_rel"}) + scope() + space + ".add.u32 %r6, " + place + ", %r5;"); break;
-      default: put(w, guard + "st.release" + scope() + space + ".u32 " + place + ", %r5;"); break;
+      case 0:
+        put(w, guard + "st.relaxed" + scope() + space + ".u32 " + place + ", %r5;");
+        break;
+      case 1:
+        put(w, guard + "st.volatile" + space + ".u32 " + place + ", %r5;");
+        break;
+      case 2:
+        put(w, guard + "red" + one_of<std::string>({".relaxed", ".release"}) + scope() + space + ".add.u32 " + place +
+                   ", %r5;");
+        break;
+      case 3:
+        put(w, guard + "atom" + one_of<std::string>({".relaxed", ".release", ".acquire", ".acq_rel"}) + scope() +
+                   space + ".add.u32 %r6, " + place + ", %r5;");
+        break;
+      default:
+        put(w, guard + "st.release" + scope() + space + ".u32 " + place + ", %r5;");
+        break;
     }
   }
   void strong_read(uint32_t w, bool global, const std::string& place, const std::string& guard) {
     const std::string space = global ? ".global" : ".shared";
     switch (below(6)) {
-      case 0: put(w, guard + "ld.relaxed" + scope() + space + ".u32 %r6, " + place + ";"); break;
-      case 1: put(w, guard + "ld.volatile" + space + ".u32 %r6, " + place + ";"); break;
-      case 2: put(w, guard + "atom" + one_of<std::string>({".relaxed", ".release", ".acquire", ".acq_rel"}) + scope() + space + ".add.u32 %r6, " + place + ", %r5;"); break;
-      default: put(w, guard + "ld.acquire" + scope() + space + ".u32 %r6, " + place + ";"); break;
+      case 0:
+        put(w, guard + "ld.relaxed" + scope() + space + ".u32 %r6, " + place + ";");
+        break;
+      case 1:
+        put(w, guard + "ld.volatile" + space + ".u32 %r6, " + place + ";");
+        break;
+      case 2:
+        put(w, guard + "atom" + one_of<std::string>({".relaxed", ".release", ".acquire", ".acq_rel"}) + scope() +
+                   space + ".add.u32 %r6, " + place + ", %r5;");
+        break;
+      default:
+        put(w, guard + "ld.acquire" + scope() + space + ".u32 %r6, " + place + ";");
+        break;
     }
   }
 
   void access(uint32_t w) {
     const bool global = chance(35);
-    const std::string space = global ? ".global" : ".shared", base = global ? "[%outp+" : "[data+", by_lane = global ? "[%rd11+" : "[%r11+";
+    const std::string space = global ? ".global" : ".shared", base = global ? "[%outp+" : "[data+",
+                      by_lane = global ? "[%rd11+" : "[%r11+";
     const uint32_t lane = below(lanes_);
     const std::string g = lane_guard(lane);
     switch (below(20)) {
-      case 0: case 1: put(w, some_guard() + "ld" + space + ".u32 %r6, " + (chance(60) ? base : by_lane) + word(8) + "];"); break;
-      case 2: case 3: case 4: put(w, (chance(90) ? g + "st" + space + ".u32 " + base : "st" + space + ".u32 " + (chance(95) ? by_lane : base)) + word(8) + "], %r5;"); break;
-      case 5: put(w, g + (chance(50) ? "ld" + space + ".u8 %r6, " + base + std::to_string(below(32)) + "];" : "st" + space + ".u8 " + base + std::to_string(below(32)) + "], %r5;")); break;
-      case 6: put(w, g + (chance(50) ? "ld" + space + ".u16 %h1, " + base + std::to_string(2 * below(16)) + "];" : "st" + space + ".u16 " + base + std::to_string(2 * below(16)) + "], %h1;")); break;
-      case 7: put(w, g + (chance(50) ? "ld" + space + ".v2.u32 {%r6, %r7}, " + base + word(8, 2) + "];" : "st" + space + ".v2.u32 " + base + word(8, 2) + "], {%r5, %r5};")); break;
-      case 8: put(w, g + (chance(50) ? "ld" + space + ".v4.u32 {%r6, %r7, %r8, %r9}, " + base + word(8, 4) + "];" : "st" + space + ".v4.u32 " + base + word(8, 4) + "], {%r5, %r5, %r5, %r5};")); break;
-      case 9: strong_write(w, global, chance(70) ? flag(global) : base + word(4) + "]", some_guard()); break;
-      case 10: strong_read(w, global, chance(70) ? flag(global) : base + word(4) + "]", some_guard()); break;
-      case 11: put(w, some_guard() + "ld" + space + ".u32 %r6, " + flag(global) + ";"); break;
-      case 12: thread_fence(w); break;
-      case 13: case 14: put(w, some_guard() + "fence.proxy.async" + one_of<std::string>({"", "", ".global", ".shared::cta"}) + ";"); break;
-      case 15: case 16: {
+      case 0:
+      case 1:
+        put(w, some_guard() + "ld" + space + ".u32 %r6, " + (chance(60) ? base : by_lane) + word(8) + "];");
+        break;
+      case 2:
+      case 3:
+      case 4:
+        put(w,
+            (chance(90) ? g + "st" + space + ".u32 " + base : "st" + space + ".u32 " + (chance(95) ? by_lane : base)) +
+                word(8) + "], %r5;");
+        break;
+      case 5:
+        put(w, g + (chance(50) ? "ld" + space + ".u8 %r6, " + base + std::to_string(below(32)) + "];"
+                               : "st" + space + ".u8 " + base + std::to_string(below(32)) + "], %r5;"));
+        break;
+      case 6:
+        put(w, g + (chance(50) ? "ld" + space + ".u16 %h1, " + base + std::to_string(2 * below(16)) + "];"
+                               : "st" + space + ".u16 " + base + std::to_string(2 * below(16)) + "], %h1;"));
+        break;
+      case 7:
+        put(w, g + (chance(50) ? "ld" + space + ".v2.u32 {%r6, %r7}, " + base + word(8, 2) + "];"
+                               : "st" + space + ".v2.u32 " + base + word(8, 2) + "], {%r5, %r5};"));
+        break;
+      case 8:
+        put(w, g + (chance(50) ? "ld" + space + ".v4.u32 {%r6, %r7, %r8, %r9}, " + base + word(8, 4) + "];"
+                               : "st" + space + ".v4.u32 " + base + word(8, 4) + "], {%r5, %r5, %r5, %r5};"));
+        break;
+      case 9:
+        strong_write(w, global, chance(70) ? flag(global) : base + word(4) + "]", some_guard());
+        break;
+      case 10:
+        strong_read(w, global, chance(70) ? flag(global) : base + word(4) + "]", some_guard());
+        break;
+      case 11:
+        put(w, some_guard() + "ld" + space + ".u32 %r6, " + flag(global) + ";");
+        break;
+      case 12:
+        thread_fence(w);
+        break;
+      case 13:
+      case 14:
+        put(w, lane_guard(below(lanes_)) + "fence.proxy.async" +
+                   one_of<std::string>({"", "", ".global", ".shared::cta"}) + ";");
+        break;
+      case 15:
+      case 16: {
         // A store (or a reduction) by bulk copy.
         const std::string guard = chance(93) ? g : std::string(), size = std::to_string(16 * (1 + below(2)));
-        put(w, guard + (chance(75) ? "cp.async.bulk.global.shared::cta.bulk_group" : "cp.reduce.async.bulk.global.shared::cta.bulk_group.add.u32") + " [%outp+" + word(8, 4) + "], [data+" + word(8, 4) + "], " + size + ";");
+        put(w, guard +
+                   (chance(75) ? "cp.async.bulk.global.shared::cta.bulk_group"
+                               : "cp.reduce.async.bulk.global.shared::cta.bulk_group.add.u32") +
+                   " [%outp+" + word(8, 4) + "], [data+" + word(8, 4) + "], " + size + ";");
         if (chance(80)) put(w, guard + "cp.async.bulk.commit_group;");
-        if (chance(50)) put(w, guard + (chance(50) ? "cp.async.bulk.wait_group" : "cp.async.bulk.wait_group.read") + (chance(75) ? " 0;" : " 1;"));
+        if (chance(50))
+          put(w, guard + (chance(50) ? "cp.async.bulk.wait_group" : "cp.async.bulk.wait_group.read") +
+                     (chance(75) ? " 0;" : " 1;"));
         break;
       }
       case 17: {
         const uint32_t bytes = 4u << below(3);
-        put(w, g + "cp.async." + (bytes == 16 ? "cg" : "ca") + ".shared.global [data+" + word(8, bytes / 4) + "], [" + (chance(50) ? "%inp" : "%outp") + "+" + word(8, bytes / 4) + "], " + std::to_string(bytes) + ";");
+        put(w, g + "cp.async." + (bytes == 16 ? "cg" : "ca") + ".shared.global [data+" + word(8, bytes / 4) + "], [" +
+                   (chance(50) ? "%inp" : "%outp") + "+" + word(8, bytes / 4) + "], " + std::to_string(bytes) + ";");
         if (chance(80)) put(w, g + "cp.async.commit_group;");
-        if (chance(50)) put(w, g + (chance(75) ? "cp.async.wait_group " + std::to_string(below(2)) + ";" : std::string("cp.async.wait_all;")));
+        if (chance(50))
+          put(w, g + (chance(75) ? "cp.async.wait_group " + std::to_string(below(2)) + ";"
+                                 : std::string("cp.async.wait_all;")));
         break;
       }
-      case 18: put(w, some_guard() + (chance(50) ? "mbarrier.test_wait.parity.shared::cta.b64 %p12, [bar" : "mbarrier.try_wait.parity.relaxed.cta.shared::cta.b64 %p12, [bar") + std::to_string(below(2)) + "], " + std::to_string(below(2)) + ";"); break;
-      default: put(w, "bar.warp.sync " + std::to_string((1u << lanes_) - 1) + ";"); break;
+      case 18:
+        put(w, some_guard() +
+                   (chance(50) ? "mbarrier.test_wait.parity.shared::cta.b64 %p12, [bar"
+                               : "mbarrier.try_wait.parity.relaxed.cta.shared::cta.b64 %p12, [bar") +
+                   std::to_string(below(2)) + "], " + std::to_string(below(2)) + ";");
+        break;
+      default:
+        put(w, "bar.warp.sync " + std::to_string((1u << lanes_) - 1) + ";");
+        break;
     }
   }
 
@@ -269,7 +401,9 @@ class Generator {
     const std::string again = label(), out = label();
     if (chance(25)) put(w, "@!%p" + std::to_string(below(lanes_)) + " bra " + out + ";");
     put(w, again + ":");
-    put(w, std::string("mbarrier.") + (chance(70) ? "try_wait" : "test_wait") + ".parity" + (relaxed ? ".relaxed.cta" : "") + ".shared::cta.b64 %p12, [bar" + std::to_string(bar) + "], " + std::to_string(phase & 1) + ";");
+    put(w, std::string("mbarrier.") + (chance(70) ? "try_wait" : "test_wait") + ".parity" +
+               (relaxed ? ".relaxed.cta" : "") + ".shared::cta.b64 %p12, [bar" + std::to_string(bar) + "], " +
+               std::to_string(phase & 1) + ";");
     put(w, "@!%p12 bra " + again + ";");
     put(w, out + ":");
     if (relaxed && chance(50)) thread_fence(w);
@@ -292,20 +426,21 @@ class Generator {
           put(w, g + "mbarrier.arrive.relaxed.cta.shared::cta.b64 _, " + name + ";");
           break;
         }
-        case 1: case 2: {
+        case 1:
+        case 2: {
           const std::string bytes = std::to_string(16 * (1 + below(2)));
-          const std::string copy = g + "cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes [data+" + word(8, 4) + "], [" + (chance(50) ? "%inp" : "%outp") + "+" + word(8, 4) + "], " + bytes + ", " + name + ";";
+          const std::string copy = g + "cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes [data+" +
+                                   word(8, 4) + "], [" + (ctas_ == 2 || chance(50) ? "%inp" : "%outp") + "+" +
+                                   word(8, 4) + "], " + bytes + ", " + name + ";";
           const bool first = chance(30);
           if (first) put(w, copy);
           put(w, g + "mbarrier.arrive.expect_tx.shared::cta.b64 _, " + name + ", " + bytes + ";");
           if (!first) put(w, copy);
           break;
         }
-        case 3:
-          put(w, g + "cp.async.ca.shared.global [data+" + word(8) + "], [%inp+" + word(8) + "], 4;");
-          put(w, g + "cp.async.mbarrier.arrive.noinc.shared::cta.b64 " + name + ";");
+        default:
+          put(w, g + "mbarrier.arrive.shared::cta.b64 _, " + name + ";");
           break;
-        default: put(w, g + "mbarrier.arrive.shared::cta.b64 _, " + name + ";"); break;
       }
     }
     for (uint32_t w = 0; w < warps_; w++) {
@@ -322,7 +457,8 @@ class Generator {
   std::vector<std::vector<std::string>> sections_;
 };
 
-// --- the comparison ---------------------------------------------------------------------------------------------------
+// --- the comparison
+// ---------------------------------------------------------------------------------------------------
 
 struct Compared {
   Found checker;
@@ -331,10 +467,11 @@ struct Compared {
   std::string disagreement;  ///< empty: none
 };
 
-/// Ids that one checker may give where the other gives `id`. group-not-awaited is what the checker calls an unfinished copy when somebody
-/// waited for groups since: a better name for the same finding.
+/// Ids that one checker may give where the other gives `id`. group-not-awaited is what the checker calls an unfinished
+/// copy when somebody waited for groups since: a better name for the same finding.
 std::vector<std::string> alternatives(const std::string& id) {
-  const std::string same = ReferenceChecker::kSameInstruction, unread = "source-overwritten", unwritten = "async-read-before-complete", group = "group-not-awaited";
+  const std::string same = ReferenceChecker::kSameInstruction, unread = "source-overwritten",
+                    unwritten = "async-read-before-complete", group = "group-not-awaited";
   if (id == same) return {"data-race", "many-lanes-issue"};
   if (id == "data-race" || id == "many-lanes-issue") return {id, same};
   if (id == unread || id == unwritten) return {id, group};
@@ -347,7 +484,10 @@ std::string show(const Found& f, const Found& without) {
   std::string s;
   for (const auto& [id, line] : f) {
     const std::vector<std::string> names = alternatives(id);
-    if (std::none_of(names.begin(), names.end(), [&, at = line](const std::string& name) { return without.count({name, at}) != 0; })) s += "  " + id + " @ " + std::to_string(line);
+    if (std::none_of(names.begin(), names.end(), [&, at = line](const std::string& name) {
+          return without.count({name, at}) != 0;
+        }))
+      s += "  " + id + " @ " + std::to_string(line);
   }
   return s;
 }
@@ -363,14 +503,18 @@ Compared compare(Kernel k) {
   for (const Diagnostic& d : o.diagnostics) {
     error = error || (d.severity == Severity::Error && d.id != "phase-overrun" && kCompared.count(d.id) != 0);
     // The machine itself reports an operation on a barrier that is not there yet, and stops.
-    if (kCompared.count(d.id) != 0 && !(d.id == "barrier-not-initialized" && d.related.empty())) c.checker.emplace(d.id, d.place.line);
+    if (kCompared.count(d.id) != 0 && !(d.id == "barrier-not-initialized" && d.related.empty()))
+      c.checker.emplace(d.id, d.place.line);
   }
-  if (const std::string extra = show(c.checker, c.reference.all); !extra.empty()) c.disagreement += "only the checker finds" + extra + "\n";
+  if (const std::string extra = show(c.checker, c.reference.all); !extra.empty())
+    c.disagreement += "only the checker finds" + extra + "\n";
   if (!c.reference.lanes_collide && c.disagreement.empty()) {
-    if (const std::string extra = show(c.checker, c.reference.nearest); !extra.empty()) c.disagreement += "only the checker finds, among the nearest," + extra + "\n";
+    if (const std::string extra = show(c.checker, c.reference.nearest); !extra.empty())
+      c.disagreement += "only the checker finds, among the nearest," + extra + "\n";
     Found required = c.reference.nearest;
     if (error) std::erase_if(required, [](const auto& found) { return found.first == "phase-overrun"; });
-    if (const std::string missed = show(required, c.checker); !missed.empty()) c.disagreement += "only the reference finds" + missed + "\n";
+    if (const std::string missed = show(required, c.checker); !missed.empty())
+      c.disagreement += "only the reference finds" + missed + "\n";
   }
   if (c.reference.hidden != c.reference.exempted) c.disagreement += "forgetting hides the first mistake of a byte\n";
   return c;
@@ -386,7 +530,9 @@ Kernel shrink(Kernel k) {
     for (size_t n = 0; n < lines.size(); n++) {
       const std::string line = lines[n];
       const auto has = [&line](const char* part) { return line.find(part) != std::string::npos; };
-      if (line.empty() || line.back() == ':' || has("bra ") || has("exit") || has("setp") || has("init") || has("%r11,") || has("%rd11,")) continue;
+      if (line.empty() || line.back() == ':' || has("bra ") || has("exit") || has("setp") || has("init") ||
+          has("%r11,") || has("%rd11,"))
+        continue;
       lines[n].clear();
       Kernel less = k;
       less.body.clear();
@@ -432,11 +578,15 @@ TEST(ModelTest, AgreesWithTheReferenceOnRandomProtocols) {
     for (std::string line; std::getline(lines, line); n++) {
       if (!line.empty()) text += std::to_string(n) + "\t" + line + "\n";
     }
-    ADD_FAILURE() << "seed " << seed << ", " << to_string(k.schedule) << ", " << k.grid.x << " CTAs of " << k.block.x / 32 << " warps\n" << compare(k).disagreement << text;
+    ADD_FAILURE() << "seed " << seed << ", " << to_string(k.schedule) << ", " << k.grid.x << " CTAs of "
+                  << k.block.x / 32 << " warps\n"
+                  << compare(k).disagreement << text;
     if (++disagreements == setting("HANDOFF_MODEL_STOP_AFTER", 5)) break;
   }
-  std::printf("%zu of %llu programs ended, %zu silent, %zu with colliding lanes, %zu findings, %zu bytes exempted, largest graph %zu nodes\n", ended, static_cast<unsigned long long>(programs), silent, collide,
-              findings, exempted, nodes);
+  std::printf(
+      "%zu of %llu programs ended, %zu silent, %zu with colliding lanes, %zu findings, %zu bytes exempted, largest "
+      "graph %zu nodes\n",
+      ended, static_cast<unsigned long long>(programs), silent, collide, findings, exempted, nodes);
   for (const auto& [id, count] : ids) std::printf("  %-28s %zu\n", id.c_str(), count);
   // The generator must not drift into programs that say nothing.
   if (programs >= 1000 && disagreements == 0) {

@@ -1,17 +1,19 @@
 // For tests: the rules of the checker once more, slow and obvious, to compare with.
 //
-// The reference keeps everything. Each thing that a thread does is a node of a graph; an asynchronous operation has three nodes: its
-// start, the end of its reading and the end of its writing. Edges are those of PTX §8.9.4 and §8.9.5: program order, barriers, release →
-// acquire where something released was observed, the completion of a copy → who observed it. An operation's start has no way to its
-// ends, because a completion carries the operation's own effects and nothing of its issuer's (§8.9.1.1). Two graphs have the same nodes:
-// `order`, and `any`, in which every signal counts as released, acquired and wide enough. When the launch is over, "is ordered before" is
-// "has a path to", computed over the whole graph, and each byte's accesses are compared pair by pair.
+// The reference keeps everything. Each thing that a thread does is a node of a graph; an asynchronous operation has
+// three nodes: its start, the end of its reading and the end of its writing. Edges are those of PTX §8.9.4 and §8.9.5:
+// program order, barriers, release → acquire where something released was observed, the completion of a copy → who
+// observed it. An operation's start has no way to its ends, because a completion carries the operation's own effects
+// and nothing of its issuer's (§8.9.1.1). Two graphs have the same nodes: `order`, and `any`, in which every signal
+// counts as released, acquired and wide enough. When the launch is over, "is ordered before" is "has a path to",
+// computed over the whole graph, and each byte's accesses are compared pair by pair.
 //
 // No clock, no step, no cell, no sharing between lanes: nothing here is kept the way checker.cc keeps it.
 //
-// What is left out, as in checker.cc: order between two fence.sc by the order in which they ran (another schedule runs them the other way
-// round), and what a plain store does to a release pattern that it overwrites (either it is ordered in between, or it is a race itself).
-// stale-parity, missing-retry-loop, tx-bytes-mismatch and deadlock are explanations, not order; checker_test.cc covers them.
+// What is left out, as in checker.cc: order between two fence.sc by the order in which they ran (another schedule runs
+// them the other way round), and what a plain store does to a release pattern that it overwrites (either it is ordered
+// in between, or it is a race itself). stale-parity, missing-retry-loop, tx-bytes-mismatch and deadlock are
+// explanations, not order; checker_test.cc covers them.
 #pragma once
 
 #include <algorithm>
@@ -34,23 +36,28 @@ using Found = std::set<std::pair<std::string, uint32_t>>;
 /// See the top of the file.
 class ReferenceChecker : public machine::Observer {
  public:
-  /// Two lanes' copies by one instruction meet. Issued at once that is many-lanes-issue, one after the other a data-race; no event tells which.
+  /// Two lanes' copies by one instruction meet. Issued at once that is many-lanes-issue, one after the other a
+  /// data-race; no event tells which.
   static constexpr const char* kSameInstruction = "many-lanes-issue or data-race";
   /// The verdict, once the launch has ended.
   struct Verdict {
-    Found all;             ///< every pair of accesses to a byte, however far apart, and the rules of mbarriers
-    Found nearest;         ///< only with the last write before an access, and with the last read of each thread and strength since
-    size_t hidden = 0;     ///< bytes whose first finding in `all` is at another access than the one in `nearest`
-    size_t exempted = 0;   ///< of those, with a pair before it that no order but an exemption (strong accesses, two reductions) excused
-    bool lanes_collide = false;  ///< lanes of one weak instruction wrote the same byte: in what order is nobody's business
-    size_t nodes = 0;
+    Found all;      ///< every pair of accesses to a byte, however far apart, and the rules of mbarriers
+    Found nearest;  ///< only with the last write before an access, and with the last read of each thread and strength
+                    ///< since
+    size_t hidden = 0;    ///< bytes whose first finding in `all` is at another access than the one in `nearest`
+    size_t exempted = 0;  ///< of those, with a pair before it that no order but an exemption (strong accesses, two
+                          ///< reductions) excused
+    bool lanes_collide =
+        false;         ///< lanes of one weak instruction wrote the same byte: in what order is nobody's business
+    size_t nodes = 0;  ///< of the graph
   };
   /// Compares. The launch's Program must still live.
   Verdict verdict();
 
   void launch_begin(machine::Launch& launch) override { launch_ = &launch; }
   void access(const machine::Access& a) override;
-  void fence(machine::Warp& warp, const machine::Inst& inst, machine::LaneMask mask, const machine::FenceInfo& info) override;
+  void fence(machine::Warp& warp, const machine::Inst& inst, machine::LaneMask mask,
+             const machine::FenceInfo& info) override;
   void barrier(const machine::BarrierEvent& e) override;
   void mbarrier(const machine::MbarrierEvent& e) override;
   void async_op(const machine::AsyncOpInfo& info, machine::AsyncOpInfo::Milestone milestone) override;
@@ -73,8 +80,8 @@ class ReferenceChecker : public machine::Observer {
   struct Thread {
     uint32_t cta = 0, warp = 0;
     int lane = 0, last = kNone;
-    int release_fence = kNone;       ///< the last one of any scope
-    int wide_release_fence = kNone;  ///< the last one whose scope reaches beyond the CTA
+    int release_fence = kNone;                       ///< the last one of any scope
+    int wide_release_fence = kNone;                  ///< the last one whose scope reaches beyond the CTA
     std::map<Place, int> released, widely_released;  ///< last release operation on each location
     std::vector<Seen> seen;
     std::vector<ProxyFence> proxy_fences;
@@ -97,8 +104,9 @@ class ReferenceChecker : public machine::Observer {
     int init_node = 0, init_thread = 0;
     std::vector<int> init_fences;  ///< nodes
     std::vector<Arrival> arrivals;
-    std::vector<std::pair<std::vector<int>, uint64_t>> copies;  ///< cp.async operations and the phase of the arrive that stands for them
-    uint64_t completed = 0, observed = 0;                       ///< phases
+    std::vector<std::pair<std::vector<int>, uint64_t>>
+        copies;                            ///< cp.async operations and the phase of the arrive that stands for them
+    uint64_t completed = 0, observed = 0;  ///< phases
   };
   struct Use {
     int node, thread, barrier;
@@ -112,13 +120,14 @@ class ReferenceChecker : public machine::Observer {
   /// An access to one byte.
   struct ByteAccess {
     bool write, reduction;
-    int thread;                 ///< of the access, or of the operation's issuer
-    int op;                     ///< kNone: a thread's own
-    int node;                   ///< a thread's access; an operation's start
-    int end;                    ///< a thread's access; the end of an operation's reading or writing
-    int instruction;            ///< accesses of one execution of an instruction have the same; of operations: of one instruction of a warp
+    int thread;       ///< of the access, or of the operation's issuer
+    int op;           ///< kNone: a thread's own
+    int node;         ///< a thread's access; an operation's start
+    int end;          ///< a thread's access; the end of an operation's reading or writing
+    int instruction;  ///< accesses of one execution of an instruction have the same; of operations: of one instruction
+                      ///< of a warp
     uint32_t line;
-    machine::Scope strong;      ///< None: weak
+    machine::Scope strong;  ///< None: weak
     uint64_t address;
     uint32_t bytes;
     bool asynchronous_proxy;
@@ -127,8 +136,12 @@ class ReferenceChecker : public machine::Observer {
     std::vector<int> arrived, waiting;  ///< nodes, threads
   };
 
-  static bool releases(machine::Sem s) { return s == machine::Sem::Release || s == machine::Sem::AcqRel || s == machine::Sem::Sc; }
-  static bool acquires(machine::Sem s) { return s == machine::Sem::Acquire || s == machine::Sem::AcqRel || s == machine::Sem::Sc; }
+  static bool releases(machine::Sem s) {
+    return s == machine::Sem::Release || s == machine::Sem::AcqRel || s == machine::Sem::Sc;
+  }
+  static bool acquires(machine::Sem s) {
+    return s == machine::Sem::Acquire || s == machine::Sem::AcqRel || s == machine::Sem::Sc;
+  }
   static bool reaches_out(machine::Scope s) { return s == machine::Scope::Gpu || s == machine::Scope::Sys; }
 
   int thread_of(const machine::Warp& w, int lane);
@@ -148,8 +161,12 @@ class ReferenceChecker : public machine::Observer {
   void observe(int thread, int at, int source, bool acquire, bool other_cta, const Place& where);
   void touch(const Place& first, uint32_t bytes, ByteAccess a);
 
-  bool ordered(int before, int after) const { return before == after || before_order_[static_cast<size_t>(after)][static_cast<size_t>(before)]; }
-  bool ordered_any(int before, int after) const { return before == after || before_any_[static_cast<size_t>(after)][static_cast<size_t>(before)]; }
+  bool ordered(int before, int after) const {
+    return before == after || before_order_[static_cast<size_t>(after)][static_cast<size_t>(before)];
+  }
+  bool ordered_any(int before, int after) const {
+    return before == after || before_any_[static_cast<size_t>(after)][static_cast<size_t>(before)];
+  }
   static std::vector<std::vector<bool>> close(const std::vector<std::vector<int>>& predecessors);
   bool morally_strong(const ByteAccess& a, const ByteAccess& b) const;
   /// The rule that `later` breaks against `earlier`; "" if none. `excused`: only an exemption makes it none.
@@ -202,7 +219,8 @@ inline int ReferenceChecker::step(int thread) {
   return n;
 }
 
-inline void ReferenceChecker::observe(int thread, int at, int source, bool acquire, bool other_cta, const Place& where) {
+inline void ReferenceChecker::observe(int thread, int at, int source, bool acquire, bool other_cta,
+                                      const Place& where) {
   if (source == kNone) return;
   if (acquire) {
     edge(source, at);
@@ -220,7 +238,10 @@ inline void ReferenceChecker::access(const machine::Access& a) {
   using Kind = machine::Access::Kind;
   if (a.region == machine::Region::Local) return;
   const bool strong = a.sem != machine::Sem::Weak;
-  const machine::Scope scope = !strong ? machine::Scope::None : a.sem == machine::Sem::Volatile || a.scope == machine::Scope::None ? machine::Scope::Sys : a.scope;
+  const machine::Scope scope = !strong ? machine::Scope::None
+                               : a.sem == machine::Sem::Volatile || a.scope == machine::Scope::None
+                                   ? machine::Scope::Sys
+                                   : a.scope;
   const int instruction = next_instruction_++;
   machine::for_lanes(a.mask, [&](int l) {
     const int t = thread_of(*a.warp, l), n = step(t);
@@ -243,7 +264,8 @@ inline void ReferenceChecker::access(const machine::Access& a) {
       }
     }
     const bool write = a.kind != Kind::Read;
-    touch(place, a.bytes, {write, false, t, kNone, n, n, instruction, line_of(a.inst), scope, a.address[l], a.bytes, false});
+    touch(place, a.bytes,
+          {write, false, t, kNone, n, n, instruction, line_of(a.inst), scope, a.address[l], a.bytes, false});
     if (!strong || !write) return;
     if (releases(a.sem)) {
       me.released[place] = n;
@@ -255,17 +277,21 @@ inline void ReferenceChecker::access(const machine::Access& a) {
       return at == m.end() ? kNone : at->second;
     };
     // Of the fence and of the operation that may stand at the head of the release pattern the later one knows more.
-    locations_[place].push_back({n, std::max(me.release_fence, last(me.released)), std::max(me.wide_release_fence, last(me.widely_released)), wide, me.cta});
+    locations_[place].push_back({n, std::max(me.release_fence, last(me.released)),
+                                 std::max(me.wide_release_fence, last(me.widely_released)), wide, me.cta});
   });
 }
 
-inline void ReferenceChecker::fence(machine::Warp& warp, const machine::Inst&, machine::LaneMask mask, const machine::FenceInfo& info) {
+inline void ReferenceChecker::fence(machine::Warp& warp, const machine::Inst&, machine::LaneMask mask,
+                                    const machine::FenceInfo& info) {
   using Kind = machine::FenceInfo::Kind;
   const bool all = info.kind == Kind::ProxyAsync;
-  const bool shared = all || info.kind == Kind::ProxyAsyncSharedCta || info.kind == Kind::ProxyAsyncSharedCluster || info.kind == Kind::ProxyGenericReleaseSharedCta ||
+  const bool shared = all || info.kind == Kind::ProxyAsyncSharedCta || info.kind == Kind::ProxyAsyncSharedCluster ||
+                      info.kind == Kind::ProxyGenericReleaseSharedCta ||
                       info.kind == Kind::ProxyGenericAcquireSharedCluster;
   const bool global = all || info.kind == Kind::ProxyAsyncGlobal;
-  const bool orders_threads = info.kind == Kind::Thread || info.kind == Kind::SyncRestrictAcquire || info.kind == Kind::SyncRestrictRelease;
+  const bool orders_threads =
+      info.kind == Kind::Thread || info.kind == Kind::SyncRestrictAcquire || info.kind == Kind::SyncRestrictRelease;
   machine::for_lanes(mask, [&](int l) {
     const int t = thread_of(warp, l), n = step(t);
     Thread& me = threads_[static_cast<size_t>(t)];
@@ -352,7 +378,8 @@ inline void ReferenceChecker::mbarrier(const machine::MbarrierEvent& e) {
   machine::for_lanes(e.mask, [&](int l) {
     const int t = thread_of(*e.warp, l);
     const Thread& me = threads_[static_cast<size_t>(t)];
-    // What came before is asked whether it follows the init: what a wait brings does not vouch for the barrier that is waited for.
+    // What came before is asked whether it follows the init: what a wait brings does not vouch for the barrier that is
+    // waited for.
     uses_.push_back({me.last, t, index, line});
     const int n = step(t);
     if (e.kind == Kind::Arrive || e.kind == Kind::ArriveDrop || e.kind == Kind::ArriveExpectTx) {
@@ -414,9 +441,11 @@ inline void ReferenceChecker::async_op(const machine::AsyncOpInfo& info, machine
   const bool reduction = info.kind == Kind::BulkReduce, bulk = info.kind != Kind::CpAsync;
   const auto cta_of = [](const machine::Cta* c) { return c == nullptr ? 0 : c->linear; };
   touch({info.source_region, cta_of(info.source_owner), info.source}, info.bytes,
-        {false, false, o.thread, index, o.start, o.read_end, o.instruction, o.line, machine::Scope::None, info.source, info.bytes, bulk});
+        {false, false, o.thread, index, o.start, o.read_end, o.instruction, o.line, machine::Scope::None, info.source,
+         info.bytes, bulk});
   touch({info.destination_region, cta_of(info.destination_owner), info.destination}, info.bytes,
-        {true, reduction, o.thread, index, o.start, o.write_end, o.instruction, o.line, machine::Scope::None, info.destination, info.bytes, bulk});
+        {true, reduction, o.thread, index, o.start, o.write_end, o.instruction, o.line, machine::Scope::None,
+         info.destination, info.bytes, bulk});
 }
 
 inline void ReferenceChecker::group(const machine::GroupEvent& e) {
@@ -425,16 +454,25 @@ inline void ReferenceChecker::group(const machine::GroupEvent& e) {
     const int t = thread_of(*e.warp, l), n = step(t);
     Thread& me = threads_[static_cast<size_t>(t)];
     const auto finish = [&](const std::vector<int>& ops, bool reading_only) {
-      for (const int o : ops) edge(reading_only ? ops_[static_cast<size_t>(o)].read_end : ops_[static_cast<size_t>(o)].write_end, n);
+      for (const int o : ops)
+        edge(reading_only ? ops_[static_cast<size_t>(o)].read_end : ops_[static_cast<size_t>(o)].write_end, n);
     };
     const auto finish_groups = [&](const std::vector<std::vector<int>>& groups, bool reading_only) {
       for (size_t g = 0; g + e.allowed < groups.size(); g++) finish(groups[g], reading_only);
     };
     switch (e.kind) {
-      case Kind::BulkCommit: me.bulk_groups.push_back(std::exchange(me.bulk_open, {})); break;
-      case Kind::CpAsyncCommit: me.copy_groups.push_back(std::exchange(me.copies_open, {})); break;
-      case Kind::BulkWait: finish_groups(me.bulk_groups, false); break;
-      case Kind::BulkWaitRead: finish_groups(me.bulk_groups, true); break;
+      case Kind::BulkCommit:
+        me.bulk_groups.push_back(std::exchange(me.bulk_open, {}));
+        break;
+      case Kind::CpAsyncCommit:
+        me.copy_groups.push_back(std::exchange(me.copies_open, {}));
+        break;
+      case Kind::BulkWait:
+        finish_groups(me.bulk_groups, false);
+        break;
+      case Kind::BulkWaitRead:
+        finish_groups(me.bulk_groups, true);
+        break;
       case Kind::CpAsyncWait:
         if (e.inst->sub != 0) {  // wait_all: uncommitted ones too
           finish(me.copies, false);
@@ -442,12 +480,15 @@ inline void ReferenceChecker::group(const machine::GroupEvent& e) {
           finish_groups(me.copy_groups, false);
         }
         break;
-      case Kind::CpAsyncMbarrierArrive: copy_arrives_[e.inst].push_back(me.copies); break;
+      case Kind::CpAsyncMbarrierArrive:
+        copy_arrives_[e.inst].push_back(me.copies);
+        break;
     }
   });
 }
 
-// --- the comparison ---------------------------------------------------------------------------------------------------
+// --- the comparison
+// ---------------------------------------------------------------------------------------------------
 
 inline std::vector<std::vector<bool>> ReferenceChecker::close(const std::vector<std::vector<int>>& predecessors) {
   const size_t n = predecessors.size();
@@ -471,7 +512,8 @@ inline bool ReferenceChecker::morally_strong(const ByteAccess& a, const ByteAcce
   return same_cta || (reaches_out(a.strong) && reaches_out(b.strong));
 }
 
-inline std::string ReferenceChecker::judge_fence(const ByteAccess& write, const ByteAccess& later, machine::Region region) const {
+inline std::string ReferenceChecker::judge_fence(const ByteAccess& write, const ByteAccess& later,
+                                                 machine::Region region) const {
   bool by_writer = false, on_path = false;
   for (size_t t = 0; t < threads_.size(); t++) {
     for (const ProxyFence& f : threads_[t].proxy_fences) {
@@ -484,17 +526,21 @@ inline std::string ReferenceChecker::judge_fence(const ByteAccess& write, const 
   return by_writer ? "" : on_path ? "proxy-fence-misplaced" : "missing-proxy-fence";
 }
 
-inline std::string ReferenceChecker::judge(const ByteAccess& earlier, const ByteAccess& later, machine::Region region, bool* excused) const {
+inline std::string ReferenceChecker::judge(const ByteAccess& earlier, const ByteAccess& later, machine::Region region,
+                                           bool* excused) const {
   if ((!earlier.write && !later.write) || (earlier.op != kNone && earlier.op == later.op)) return {};
   if (ordered(earlier.end, later.node)) {
-    return earlier.op == kNone && earlier.write && later.op != kNone && later.asynchronous_proxy ? judge_fence(earlier, later, region) : std::string();
+    return earlier.op == kNone && earlier.write && later.op != kNone && later.asynchronous_proxy
+               ? judge_fence(earlier, later, region)
+               : std::string();
   }
   if (earlier.op == kNone && later.op == kNone) {
     if (morally_strong(earlier, later)) {
       *excused = true;
       return {};
     }
-    const bool same_cta = threads_[static_cast<size_t>(earlier.thread)].cta == threads_[static_cast<size_t>(later.thread)].cta;
+    const bool same_cta =
+        threads_[static_cast<size_t>(earlier.thread)].cta == threads_[static_cast<size_t>(later.thread)].cta;
     return !same_cta && ordered_any(earlier.node, later.node) ? "scope-too-narrow" : "data-race";
   }
   if (!earlier.write) return earlier.op != kNone ? "source-overwritten" : "refill-before-release";
@@ -503,7 +549,8 @@ inline std::string ReferenceChecker::judge(const ByteAccess& earlier, const Byte
     *excused = true;
     return {};
   }
-  return earlier.op != kNone && later.op != kNone && earlier.instruction == later.instruction ? kSameInstruction : "data-race";
+  return earlier.op != kNone && later.op != kNone && earlier.instruction == later.instruction ? kSameInstruction
+                                                                                              : "data-race";
 }
 
 inline ReferenceChecker::Verdict ReferenceChecker::verdict() {
@@ -514,7 +561,8 @@ inline ReferenceChecker::Verdict ReferenceChecker::verdict() {
   v.all = direct_;
   for (const Use& u : uses_) {
     const Barrier& b = barriers_[static_cast<size_t>(u.barrier)];
-    if (u.thread != b.init_thread && (u.node == kNone || !ordered(b.init_node, u.node))) v.all.emplace("barrier-not-initialized", u.line);
+    if (u.thread != b.init_thread && (u.node == kNone || !ordered(b.init_node, u.node)))
+      v.all.emplace("barrier-not-initialized", u.line);
   }
   for (const int index : issues_) {
     const Op& o = ops_[static_cast<size_t>(index)];
@@ -536,12 +584,15 @@ inline ReferenceChecker::Verdict ReferenceChecker::verdict() {
       // All earlier accesses.
       for (size_t i = 0; i < k; i++) {
         const ByteAccess& earlier = list[i];
-        if (earlier.op == kNone && later.op == kNone && earlier.instruction == later.instruction && later.write && later.strong == machine::Scope::None) v.lanes_collide = true;
-        // What a write has covered in the meantime is out of the story: a thread's read, then the copy that overwrites it, then who saw that
-        // copy complete are in order on this byte, though the completion tells nothing of the thread. It needs no proxy fence any more either.
-        const bool covered = std::any_of(list.begin() + static_cast<std::ptrdiff_t>(i) + 1, list.begin() + static_cast<std::ptrdiff_t>(k), [&](const ByteAccess& m) {
-          return m.write && ordered(earlier.end, m.node) && ordered(m.end, later.node);
-        });
+        if (earlier.op == kNone && later.op == kNone && earlier.instruction == later.instruction && later.write &&
+            later.strong == machine::Scope::None)
+          v.lanes_collide = true;
+        // What a write has covered in the meantime is out of the story: a thread's read, then the copy that overwrites
+        // it, then who saw that copy complete are in order on this byte, though the completion tells nothing of the
+        // thread. It needs no proxy fence any more either.
+        const bool covered = std::any_of(
+            list.begin() + static_cast<std::ptrdiff_t>(i) + 1, list.begin() + static_cast<std::ptrdiff_t>(k),
+            [&](const ByteAccess& m) { return m.write && ordered(earlier.end, m.node) && ordered(m.end, later.node); });
         if (covered) continue;
         const std::string id = judge(earlier, later, region, &excused);
         if (id.empty()) continue;
@@ -557,7 +608,11 @@ inline ReferenceChecker::Verdict ReferenceChecker::verdict() {
         const ByteAccess& earlier = list[i];
         if (!earlier.write && earlier.op == kNone && !readers.insert({earlier.thread, earlier.strong}).second) continue;
         const std::string id = judge(earlier, later, region, &ignored);
-        if (!id.empty()) ids[earlier.write ? kNone : earlier.op != kNone ? next_instruction_ + earlier.op : earlier.instruction].insert(id);
+        if (!id.empty())
+          ids[earlier.write         ? kNone
+              : earlier.op != kNone ? next_instruction_ + earlier.op
+                                    : earlier.instruction]
+              .insert(id);
         if (earlier.write) break;
       }
       for (const auto& [source, of_source] : ids) {

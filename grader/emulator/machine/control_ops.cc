@@ -98,13 +98,13 @@ void barrier(Warp& w, const Inst& i, LaneMask mask) {
   const uint32_t count = i.b == kNoOperand ? 0 : first_lane_u32(w, i.b, mask);
   if (i.b != kNoOperand && (count == 0 || count % kWarpSize != 0)) {
     throw make_fault("bad-barrier",
-                     fmt::format("{} gives barrier {} a count of {} threads; it must be a positive multiple of 32",
+                     fmt::format("{}: barrier {} is given a count of {} threads; it must be a positive multiple of 32",
                                  describe_lanes(w, mask), id, count));
   }
   NamedBarrier& b = cta.barriers[id];
   if (b.in_use && b.expected != count) {
     throw make_fault("bad-barrier",
-                     fmt::format("{} uses barrier {} with {} threads while others wait there with {}",
+                     fmt::format("{}: barrier {} is used with {} threads while others wait there with {}",
                                  describe_lanes(w, mask), id, count == 0 ? std::string("all") : std::to_string(count),
                                  b.expected == 0 ? std::string("all") : std::to_string(b.expected)));
   }

@@ -1,0 +1,118 @@
+// Rows, pieces and planes of shadow memory: an access must reach exactly its bytes, and splitting a row must lose
+// nothing.
+#include "grader/emulator/check/shadow.h"
+
+#include <gtest/gtest.h>
+
+#include <map>
+#include <random>
+#include <set>
+
+namespace handoff::check {
+namespace {
+
+/// The addresses that a piece stands for.
+std::set<uint64_t> bytes_of(const RowPiece& p) {
+  std::set<uint64_t> bytes;
+  for (uint64_t w = 0; w < 32; w++) {
+    for (uint64_t b = 0; b < 4; b++) {
+      if ((p.words >> w & 1) != 0 && (p.bytes >> b & 1) != 0) bytes.insert(p.row + 4 * w + b);
+    }
+  }
+  return bytes;
+}
+
+TEST(ShadowTest, PiecesCoverARangeExactly) {
+  for (uint64_t address = 1000; address < 1200; address++) {
+    for (const uint64_t size : {1u, 2u, 3u, 4u, 7u, 8u, 16u, 127u, 128u, 129u, 300u}) {
+      std::set<uint64_t> covered;
+      Shadow::pieces(address, size, [&](const RowPiece& p) {
+        EXPECT_EQ(p.row % Shadow::kRowBytes, 0u);
+        for (const uint64_t b : bytes_of(p)) EXPECT_TRUE(covered.insert(b).second) << "byte " << b << " twice";
+      });
+      ASSERT_EQ(covered.size(), size);
+      ASSERT_EQ(*covered.begin(), address);
+      ASSERT_EQ(*covered.rbegin(), address + size - 1);
+    }
+  }
+}
+
+TEST(ShadowTest, WholeWordsShareAPlane) {
+  Shadow shadow;
+  int planes = 0;
+  Shadow::pieces(256, 128, [&](const RowPiece& p) {
+    shadow.visit(p, [&](Plane&, uint32_t byte) {
+      planes++;
+      EXPECT_EQ(byte, 0u);
+    });
+  });
+  EXPECT_EQ(planes, 1);
+}
+
+TEST(ShadowTest, SplittingARowKeepsWhatItHolds) {
+  Shadow shadow;
+  RowPiece words{512, 0xff, 0xf, {}};
+  shadow.visit(words, [](Plane& p, uint32_t) {
+    WriteRecord w;
+    w.words = 0xff;
+    w.n = 7;
+    p.writes.push_back(w);
+  });
+  RowPiece byte{512, 1, 0x4, {}};
+  shadow.visit(byte, [](Plane& p, uint32_t b) {
+    EXPECT_EQ(b, 2u);
+    ASSERT_EQ(p.writes.size(), 1u);
+    EXPECT_EQ(p.writes[0].n, 7u);
+    p.writes[0].n = 8;
+  });
+  std::map<uint32_t, uint32_t> seen;
+  shadow.visit(words, [&](Plane& p, uint32_t b) { seen[b] = p.writes.at(0).n; });
+  EXPECT_EQ(seen, (std::map<uint32_t, uint32_t>{{0, 7}, {1, 7}, {2, 8}, {3, 7}}));
+}
+
+TEST(ShadowTest, RemembersTheLastWriterOfEachByte) {
+  Shadow shadow;
+  std::map<uint64_t, uint32_t> model;
+  std::mt19937 random(2);
+  for (uint32_t n = 1; n <= 2000; n++) {
+    const uint64_t size = uint64_t{1} << random() % 6, address = 4096 * (random() % 3) + random() % 512 / size * size;
+    Shadow::pieces(address, size, [&](const RowPiece& piece) {
+      shadow.visit(piece, [&](Plane& p, uint32_t) {
+        for (WriteRecord& w : p.writes) w.words &= ~piece.words;
+        std::erase_if(p.writes, [](const WriteRecord& w) { return w.words == 0; });
+        WriteRecord w;
+        w.words = piece.words;
+        w.n = n;
+        p.writes.push_back(w);
+      });
+    });
+    for (uint64_t b = address; b < address + size; b++) model[b] = n;
+  }
+  for (const auto& [address, n] : model) {
+    Shadow::pieces(address, 1, [&, want = n](const RowPiece& piece) {
+      shadow.visit(piece, [&](Plane& p, uint32_t) {
+        uint32_t found = 0, hits = 0;
+        for (const WriteRecord& w : p.writes) {
+          if ((w.words & piece.words) == 0) continue;
+          found = w.n;
+          hits++;
+        }
+        EXPECT_EQ(hits, 1u) << "byte " << address;
+        EXPECT_EQ(found, want) << "byte " << address;
+      });
+    });
+  }
+}
+
+TEST(ShadowTest, CountsWhatItHolds) {
+  Shadow shadow;
+  EXPECT_EQ(shadow.host_bytes(), 0u);
+  shadow.visit({0, 1, 0xf, {}}, [](Plane&, uint32_t) {});
+  const size_t one = shadow.host_bytes();
+  EXPECT_GT(one, 0u);
+  shadow.visit({0, 1, 0x1, {}}, [](Plane& p, uint32_t) { p.reads.emplace_back(); });
+  EXPECT_GT(shadow.host_bytes(), one);
+}
+
+}  // namespace
+}  // namespace handoff::check
