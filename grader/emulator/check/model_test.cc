@@ -269,7 +269,12 @@ class Generator {
   void strong_write(uint32_t w, bool global, const std::string& place, const std::string& guard) {
     const std::string space = global ? ".global" : ".shared";
     if (chance(30)) thread_fence(w);
-    switch (below(6)) {
+    // A relaxed store after a release of the same thread at the same place is a release pattern too (§8.8): not drawn.
+    const bool released = std::any_of(section(w).begin(), section(w).end(), [&](const std::string& line) {
+      return line.find(place) != std::string::npos &&
+             (line.find(".release") != std::string::npos || line.find(".acq_rel") != std::string::npos);
+    });
+    switch (released ? 5 : below(6)) {
       case 0:
         put(w, guard + "st.relaxed" + scope() + space + ".u32 " + place + ", %r5;");
         break;
@@ -512,6 +517,10 @@ Compared compare(Kernel k) {
     if (const std::string extra = show(c.checker, c.reference.nearest); !extra.empty())
       c.disagreement += "only the checker finds, among the nearest," + extra + "\n";
     Found required = c.reference.nearest;
+    // Of one record of writes the checker reports one word: a missing fence is worse than a misplaced one.
+    std::erase_if(required, [&](const auto& found) {
+      return found.first == "proxy-fence-misplaced" && c.checker.count({"missing-proxy-fence", found.second}) != 0;
+    });
     if (error) std::erase_if(required, [](const auto& found) { return found.first == "phase-overrun"; });
     if (const std::string missed = show(required, c.checker); !missed.empty())
       c.disagreement += "only the reference finds" + missed + "\n";
