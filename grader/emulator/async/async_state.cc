@@ -15,8 +15,9 @@ Mbarrier* State::find(uint32_t offset) {
   return nullptr;
 }
 
-std::string barrier_name(const Cta& owner, uint32_t offset) {
-  const machine::Program& p = *owner.launch->program;
+std::string barrier_name(const Cta& owner, uint32_t offset) { return barrier_name(*owner.launch->program, offset); }
+
+std::string barrier_name(const machine::Program& p, uint32_t offset) {
   const machine::SharedSymbol* s = p.find_shared(offset);
   if (s == nullptr) return fmt::format("the barrier at shared offset {:#x}", offset);
   if (s->dynamic) return p.describe_shared(offset);

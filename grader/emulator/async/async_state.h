@@ -45,7 +45,8 @@ struct PendingArrive {
   std::vector<std::shared_ptr<Group>> waits;  ///< operations that must be written first
   Cta* owner;                                 ///< CTA whose shared memory holds the mbarrier
   uint32_t offset;                            ///< of the mbarrier, bytes
-  const Inst* inst;                           ///< the cp.async.mbarrier.arrive
+  const Inst* inst;
+  uint64_t op;  ///< last cp.async of the thread before it                           ///< the cp.async.mbarrier.arrive
 };
 
 /// Groups of one thread.
@@ -60,6 +61,7 @@ struct ThreadGroups {
   ///@}
   std::vector<std::shared_ptr<Group>> copies;  ///< every cp.async operation's own, for cp.async.mbarrier.arrive
   std::vector<PendingArrive> arrives;          ///< of cp.async.mbarrier.arrive, not due yet
+  uint64_t last_copy = 0;                      ///< id of the last cp.async operation
 };
 
 /// A copy in flight that touches this CTA's shared memory.
@@ -107,12 +109,15 @@ inline uint64_t address_of(const Warp& w, const machine::MemoryOperand& m, int l
 
 /// complete_tx of `bytes` for operation `op` issued by `inst`.
 void complete_tx(Cta& owner, uint32_t offset, int64_t bytes, const Inst* inst, uint64_t op);
-/// An asynchronous arrive(1) for `inst`.
-void arrive_async(Cta& owner, uint32_t offset, const Inst* inst);
+/// An asynchronous arrive(1) for `inst`; `op` is the last cp.async of the thread that it stands for, 0 if there was
+/// none.
+void arrive_async(Cta& owner, uint32_t offset, const Inst* inst, uint64_t op);
 /// The live barrier at `offset` of `owner`, or a `barrier-not-initialized` fault.
 Mbarrier& live_barrier(Cta& owner, uint32_t offset, const char* what);
 /// "full" for a barrier at this offset.
 std::string barrier_name(const Cta& owner, uint32_t offset);
+/// The same, where the CTA may have ended.
+std::string barrier_name(const machine::Program& program, uint32_t offset);
 
 /// Hooks for machine::Launch::async.
 const machine::AsyncHooks& hooks();

@@ -54,7 +54,7 @@ void settle_arrives(ThreadGroups& g) {
     const PendingArrive due = a;
     g.arrives.erase(g.arrives.begin() + static_cast<std::ptrdiff_t>(k));
     try {
-      arrive_async(*due.owner, due.offset, due.inst);
+      arrive_async(*due.owner, due.offset, due.inst, due.op);
     } catch (machine::Fault& fault) {  // it may happen outside any instruction
       if (fault.diagnostic.place.line == 0) fault.diagnostic.place = due.owner->launch->program->place(*due.inst);
       throw;
@@ -139,6 +139,7 @@ void issue(Warp& w, const Inst& i, LaneMask mask) {
     g.open_copy->unwritten++;
     c.group = g.open_copy;
     g.copies.push_back(c.own);
+    g.last_copy = c.info.id;
     state(*to.owner).in_flight.push_back({c.info.id, &i, false, true, bytes});
     if (hooks().hits_barrier(*to.owner, to.offset, bytes)) {
       launch.report(
@@ -200,7 +201,7 @@ void mbarrier_arrive(Warp& w, const Inst& i, LaneMask mask) {
       b.pending++;
     }
     ThreadGroups& g = state(*w.cta).of(w, l);
-    g.arrives.push_back({g.copies, p.owner, p.offset, &i});
+    g.arrives.push_back({g.copies, p.owner, p.offset, &i, g.last_copy});
     settle_arrives(g);
   });
 }

@@ -77,13 +77,30 @@ bool strong(Sem s) { return s != Sem::Weak; }
 constexpr uint64_t kBarrierKey = uint64_t{1} << 60, kBulkReadKey = uint64_t{2} << 60, kBulkWriteKey = uint64_t{3} << 60,
                    kCpAsyncKey = uint64_t{4} << 60;
 
+/// What a release fence published, for relaxed signals after it. The lanes of a group execute a fence together, but
+/// none publishes what another did: what the fence covers of a lane's own accesses is added when that lane signals.
+struct ReleaseFence {
+  Knowledge known;
+  uint32_t n = 0;                       ///< step of the fence; 0: none
+  uint32_t shared_n = 0, global_n = 0;  ///< of the proxy fence before it
+  bool operator==(const ReleaseFence&) const = default;
+};
+
 /// Lanes of a warp that know the same.
 struct LaneGroup {
-  LaneMask mask;
+  LaneMask mask = 0;
   Knowledge now;
-  Knowledge at_release_fence;  ///< for relaxed signals after a fence
-  Knowledge to_acquire;        ///< seen by relaxed reads and waits, taken over by the next acquire fence
-  bool fenced = false, pending = false;
+  ReleaseFence release, wide_release;  ///< the last fence of any scope, and of gpu or sys scope
+  Knowledge to_acquire;                ///< seen by relaxed reads and waits, taken over by the next acquire fence
+  Knowledge to_acquire_wide;           ///< the same from other blocks: only a fence of gpu or sys scope takes it over
+  bool pending = false, pending_wide = false;
+  uint32_t shared_n = 0, global_n = 0;  ///< steps of these lanes' last proxy fences
+
+  bool same(const LaneGroup& g) const {
+    return now == g.now && pending == g.pending && pending_wide == g.pending_wide && shared_n == g.shared_n &&
+           global_n == g.global_n && release == g.release && wide_release == g.wide_release &&
+           to_acquire == g.to_acquire && to_acquire_wide == g.to_acquire_wide;
+  }
 };
 
 /// An answer that lanes got from an mbarrier.
@@ -156,10 +173,9 @@ struct Operation {
   uint64_t phase = 0;       ///< in which its bytes were counted last
   bool signalled = false;
   uint64_t bytes_counted = 0;
-  uint64_t thread_key = 0;                             ///< group component of the issuing thread
-  uint64_t sequence = 0;                               ///< among that thread's operations of this kind
-  std::vector<std::pair<uint64_t, uint64_t>> arrives;  ///< cp.async: barriers (key, phase) whose phase includes it
-  uint64_t group_waits = 0;                            ///< of the CTA before the issue
+  uint64_t thread_key = 0;   ///< group component of the issuing thread
+  uint64_t sequence = 0;     ///< among that thread's operations of this kind
+  uint64_t group_waits = 0;  ///< of the CTA before the issue
 };
 
 /// Groups of one thread.
@@ -183,6 +199,12 @@ struct CtaState {
 struct Location {
   Knowledge wide;                                      ///< released at gpu or sys scope
   std::vector<std::pair<uint32_t, Knowledge>> narrow;  ///< released at cta or cluster scope, by linear CTA
+  struct Release {
+    uint32_t key;
+    int lane;
+    Knowledge near, far;  ///< to its own block, and at gpu or sys scope
+  };
+  std::vector<Release> releases;  ///< the last release operation of a thread; of the last 8 threads
 };
 
 /// A party of a finding, for the search of causes.
@@ -283,8 +305,7 @@ struct Checker::State {
     for (size_t a = 0; a < w.groups.size(); a++) {
       for (size_t b = a + 1; b < w.groups.size();) {
         LaneGroup &x = w.groups[a], &y = w.groups[b];
-        if (x.now == y.now && x.fenced == y.fenced && x.pending == y.pending &&
-            x.at_release_fence == y.at_release_fence && x.to_acquire == y.to_acquire) {
+        if (x.same(y)) {
           x.mask |= y.mask;
           w.groups.erase(w.groups.begin() + static_cast<std::ptrdiff_t>(b));
         } else {
@@ -295,28 +316,48 @@ struct Checker::State {
   }
   /// What the lanes of `g` publish when they release now.
   static Knowledge published(const WarpState& w, const LaneGroup& g, LaneMask mask) {
-    Knowledge k = g.now;
+    Knowledge k = with_proxy_fences(w, mask, g.now, g.shared_n, g.global_n);
     const bool same = k.order == k.any;
     k.order = Clock::with_warp(k.order, w.key, mask, w.n);
     k.any = same ? k.order : Clock::with_warp(k.any, w.key, mask, w.n);
     return k;
   }
+  /// `k` and what the lanes' own proxy fences cover.
+  static Knowledge with_proxy_fences(const WarpState& w, LaneMask mask, Knowledge k, uint32_t shared_n,
+                                     uint32_t global_n) {
+    if (shared_n != 0) {
+      k.fenced_shared = Clock::with_warp(k.fenced_shared, w.key, mask, shared_n);
+      k.path_shared = Clock::with_warp(k.path_shared, w.key, mask, shared_n);
+    }
+    if (global_n != 0) {
+      k.fenced_global = Clock::with_warp(k.fenced_global, w.key, mask, global_n);
+      k.path_global = Clock::with_warp(k.path_global, w.key, mask, global_n);
+    }
+    return k;
+  }
   /// What a signal of lanes carries: everything if it releases, what the last release fence published if it is relaxed.
-  static Knowledge signal(const WarpState& w, const LaneGroup& g, LaneMask mask, bool release) {
+  /// `wide`: to other blocks, so that the fence must reach there.
+  static Knowledge signal(const WarpState& w, const LaneGroup& g, LaneMask mask, bool release, bool wide) {
     Knowledge k = published(w, g, mask);
     if (release) return k;
-    Knowledge r = g.fenced ? g.at_release_fence : Knowledge{};
+    const ReleaseFence& fence = wide ? g.wide_release : g.release;
+    Knowledge r;
+    if (fence.n != 0) {
+      r = with_proxy_fences(w, mask, fence.known, fence.shared_n, fence.global_n);
+      r.order = Clock::with_warp(r.order, w.key, mask, fence.n);
+    }
     r.any = k.any;
     return r;
   }
-  /// A thread sees `k`: takes it over if it acquires, else keeps it for an acquire fence.
-  static void see(LaneGroup& g, const Knowledge& k, bool acquire) {
+  /// A thread sees `k`: takes it over if it acquires, else keeps it for an acquire fence. `wide`: it comes from other
+  /// blocks.
+  static void see(LaneGroup& g, const Knowledge& k, bool acquire, bool wide) {
     if (acquire) {
       g.now.join(k);
     } else {
       g.now.join_any(k);
-      g.to_acquire.join(k);
-      g.pending = true;
+      (wide ? g.to_acquire_wide : g.to_acquire).join(k);
+      (wide ? g.pending_wide : g.pending) = true;
     }
   }
 
@@ -327,9 +368,7 @@ struct Checker::State {
   bool complete(const Operation& o, const ClockPtr& c, bool reading_only) const {
     switch (o.info.kind) {
       case AsyncOpInfo::Kind::CpAsync:
-        if (known(c, kCpAsyncKey | o.thread_key) > o.sequence) return true;
-        return std::any_of(o.arrives.begin(), o.arrives.end(),
-                           [&](const auto& a) { return known(c, a.first) > a.second; });
+        return known(c, kCpAsyncKey | o.thread_key) > o.sequence;
       case AsyncOpInfo::Kind::BulkPrefetch:
         return true;
       default:
@@ -461,14 +500,13 @@ struct Checker::State {
   void drop_consequences();
 };
 
-// --- the rules: threads
-// -------------------------------------------------------------------------------------------------
+// --- the rules: threads ---
 
 std::string Checker::State::barrier_hint(const Operation& o) const {
   if (o.info.mbarrier_owner == nullptr)
     return "cp.async.bulk.wait_group by the issuing thread, then a barrier, would order them.";
   return fmt::format("A wait on `{}` for the phase that counts these bytes would order them.",
-                     async::barrier_name(*o.info.mbarrier_owner, o.info.mbarrier));
+                     async::barrier_name(program(), o.info.mbarrier));
 }
 
 void Checker::State::report_thread_race(const Accessor& a, LaneMask lanes, uint32_t key, LaneMask other_lanes,
@@ -639,8 +677,7 @@ void Checker::State::thread_writes(Plane& plane, const RowPiece& piece, const Ac
   plane.writes.push_back(record);
 }
 
-// --- the rules: asynchronous operations
-// -------------------------------------------------------------------------------
+// --- the rules: asynchronous operations ---
 
 /// Are the generic writes `w` of these words fenced by their writers? If not, reports it and returns true.
 bool Checker::State::fence_missing(const Operation& o, const Knowledge& k, const WriteRecord& w, uint32_t words,
@@ -648,28 +685,36 @@ bool Checker::State::fence_missing(const Operation& o, const Knowledge& k, const
   const bool global = region == Region::Global;
   const ClockPtr& fenced = global ? k.fenced_global : k.fenced_shared;
   if (knows_all(fenced, w.key, w.n)) return false;
-  for (uint32_t rest = words; rest != 0; rest &= rest - 1) {
-    const auto word = static_cast<uint32_t>(__builtin_ctz(rest));
-    const int lane = w.lane[word];
+  // A word without any fence on the path says more than one whose fence is in the wrong place.
+  int word = -1;
+  bool misplaced = false;
+  for (uint32_t rest = words; rest != 0 && (word < 0 || misplaced); rest &= rest - 1) {
+    const int candidate = __builtin_ctz(rest);
+    const int lane = w.lane[static_cast<size_t>(candidate)];
     if (knows(fenced, w.key, lane, w.n)) continue;
-    const bool misplaced = knows(global ? k.path_global : k.path_shared, w.key, lane, w.n);
-    const std::string fence = global ? "fence.proxy.async.global" : "fence.proxy.async.shared::cta";
-    find(misplaced ? "proxy-fence-misplaced" : "missing-proxy-fence", misplaced ? Severity::Warning : Severity::Error,
-         o.info.inst, w.inst,
-         [&](Diagnostic& d) {
-           d.message = fmt::format(
-               "the copy at {} {} {}, which {} wrote through the generic proxy at {}; {}", at(place(o.info.inst)), verb,
-               bytes_name(region, row + 4 * word, 4), who(w.key, LaneMask{1} << lane), at(place(w.inst)),
-               misplaced ? "the proxy fence between them is executed by another thread than the one that wrote"
-                         : "no proxy fence of the writer comes between");
-           d.hint = fmt::format(
-               "{} by each writing thread, after its writes and before the barrier that leads to the copy.", fence);
-           d.related = {{place(w.inst), "written here; the fence belongs after this line"}};
-         },
-         {Party::Async, o.key, index, 0}, {Party::Thread, w.key, w.n, LaneMask{1} << lane});
-    return true;
+    const bool elsewhere = knows(global ? k.path_global : k.path_shared, w.key, lane, w.n);
+    if (word >= 0 && elsewhere) continue;
+    word = candidate;
+    misplaced = elsewhere;
   }
-  return false;
+  if (word < 0) return false;
+  const int lane = w.lane[static_cast<size_t>(word)];
+  const std::string fence = global ? "fence.proxy.async.global" : "fence.proxy.async.shared::cta";
+  find(misplaced ? "proxy-fence-misplaced" : "missing-proxy-fence", misplaced ? Severity::Warning : Severity::Error,
+       o.info.inst, w.inst,
+       [&](Diagnostic& d) {
+         d.message = fmt::format(
+             "the copy at {} {} {}, which {} wrote through the generic proxy at {}; {}", at(place(o.info.inst)), verb,
+             bytes_name(region, row + 4 * static_cast<uint64_t>(word), 4), who(w.key, LaneMask{1} << lane),
+             at(place(w.inst)),
+             misplaced ? "the proxy fence between them is executed by another thread than the one that wrote"
+                       : "no proxy fence of the writer comes between");
+         d.hint = fmt::format(
+             "{} by each writing thread, after its writes and before the barrier that leads to the copy.", fence);
+         d.related = {{place(w.inst), "written here; the fence belongs after this line"}};
+       },
+       {Party::Async, o.key, index, 0}, {Party::Thread, w.key, w.n, LaneMask{1} << lane});
+  return true;
 }
 
 void Checker::State::async_reads(Plane& plane, const RowPiece& piece, const Operation& o, const Knowledge& k,
@@ -847,7 +892,7 @@ void Checker::cta_begin(Cta& cta) {
     auto ws = std::make_unique<WarpState>();
     ws->key = c->base + w.index;
     ws->warp = &w;
-    ws->groups.push_back({kFullMask, {}, {}, {}, false, false});
+    ws->groups.emplace_back().mask = kFullMask;
     c->warps.push_back(std::move(ws));
   }
   for (const Cta*& old : s.cta_of_key) {
@@ -945,11 +990,11 @@ void Checker::access(const Access& a) {
         if (narrow) {
           g.now.join_any(location.wide);  // the release may be wide; the acquire reaches its own block only
         } else {
-          State::see(g, location.wide, acquire);
+          State::see(g, location.wide, acquire, true);
         }
         for (const auto& [from, k] : location.narrow) {
           if (from == cta) {
-            State::see(g, k, acquire);
+            State::see(g, k, acquire, false);
           } else {
             g.now.join_any(k);
           }
@@ -957,14 +1002,33 @@ void Checker::access(const Access& a) {
       }
       check_lanes(g, bit);
       if (reads) return;
-      const Knowledge signal = State::signal(w, g, bit, releases(a.sem));
-      if (!atomic) location = Location{};  // a plain store starts a new release sequence
+      const bool release = releases(a.sem);
+      Knowledge near = State::signal(w, g, bit, release, false), far = State::signal(w, g, bit, release, true);
+      auto mine = std::find_if(location.releases.begin(), location.releases.end(),
+                               [&](const Location::Release& r) { return r.key == w.key && r.lane == l; });
+      if (!release &&
+          mine != location.releases.end()) {  // §8.8: a release operation followed by a strong write of the same thread
+        near.join(mine->near);
+        far.join(mine->far);
+      }
+      if (!atomic) {  // a plain store starts a new release sequence
+        location.wide = {};
+        location.narrow.clear();
+      }
+      if (release) {
+        if (mine == location.releases.end()) {
+          if (location.releases.size() == 8) location.releases.erase(location.releases.begin());
+          mine = location.releases.insert(location.releases.end(), {w.key, l, {}, {}});
+        }
+        mine->near = near;
+        if (!narrow) mine->far = far;
+      }
       // A wide signal reaches the own block as well.
-      if (!narrow) location.wide.join(signal);
+      if (!narrow) location.wide.join(far);
       auto own =
           std::find_if(location.narrow.begin(), location.narrow.end(), [&](const auto& n) { return n.first == cta; });
       if (own == location.narrow.end()) own = location.narrow.insert(location.narrow.end(), {cta, {}});
-      own->second.join(signal);
+      own->second.join(near);
     });
   });
   State::merge_groups(w);
@@ -980,24 +1044,29 @@ void Checker::fence(Warp& warp, const Inst&, LaneMask mask, const FenceInfo& inf
                       info.kind == Kind::ProxyGenericAcquireSharedCluster;
   const bool global = info.kind == Kind::ProxyAsync || info.kind == Kind::ProxyAsyncGlobal;
   s.each_group(w, mask, [&](LaneGroup& g) {
-    const Knowledge k = State::published(w, g, g.mask);
     if (shared) {
-      g.now.fenced_shared = Clock::with_warp(g.now.fenced_shared, w.key, g.mask, w.n);
-      g.now.path_shared = Clock::join(g.now.path_shared, k.order);
+      g.shared_n = w.n;
+      g.now.path_shared = Clock::join(g.now.path_shared, g.now.order);
     }
     if (global) {
-      g.now.fenced_global = Clock::with_warp(g.now.fenced_global, w.key, g.mask, w.n);
-      g.now.path_global = Clock::join(g.now.path_global, k.order);
+      g.global_n = w.n;
+      g.now.path_global = Clock::join(g.now.path_global, g.now.order);
     }
     if (info.kind == Kind::Thread || info.kind == Kind::SyncRestrictAcquire || info.kind == Kind::SyncRestrictRelease) {
-      if (g.pending && acquires(info.sem)) {
+      const bool wide = info.scope == Scope::Gpu || info.scope == Scope::Sys;
+      if (acquires(info.sem) && g.pending) {
         g.now.join(g.to_acquire);
         g.to_acquire = {};
         g.pending = false;
       }
+      if (acquires(info.sem) && wide && g.pending_wide) {
+        g.now.join(g.to_acquire_wide);
+        g.to_acquire_wide = {};
+        g.pending_wide = false;
+      }
       if (releases(info.sem)) {
-        g.at_release_fence = State::published(w, g, g.mask);
-        g.fenced = true;
+        g.release = {g.now, w.n, g.shared_n, g.global_n};
+        if (wide) g.wide_release = g.release;
       }
     }
   });
@@ -1090,7 +1159,7 @@ void Checker::mbarrier(const MbarrierEvent& e) {
           });
           if (s.findings.back().diagnostic.id == "phase-overrun") s.findings.back().awaited = b.awaited;
         }
-        b.arrived.join(State::signal(w, g, g.mask, releases(e.sem)));
+        b.arrived.join(State::signal(w, g, g.mask, releases(e.sem), false));
       });
       s.suspect_waits(w, b.key, e);
       if (b.arrivals.size() >= 8192) b.arrivals.erase(b.arrivals.begin(), b.arrivals.begin() + 4096);
@@ -1109,6 +1178,14 @@ void Checker::mbarrier(const MbarrierEvent& e) {
       }
       break;
     }
+    case Kind::CopyArrive:
+      if (e.op != 0) {  // cp.async: whoever sees the phase complete knows these copies complete, and nothing else of
+                        // their thread
+        const Operation& o = s.op(e.op);
+        b.arrived.order = Clock::with(b.arrived.order, kCpAsyncKey | o.thread_key, o.sequence + 1);
+        b.arrived.any = Clock::with(b.arrived.any, kCpAsyncKey | o.thread_key, o.sequence + 1);
+      }
+      break;
     case Kind::PhaseComplete:
       b.completed = b.arrived;
       break;
@@ -1138,7 +1215,7 @@ void Checker::mbarrier(const MbarrierEvent& e) {
       k.order = Clock::with(k.order, b.key, seen);
       k.any = Clock::with(k.any, b.key, seen);
       if (seen == 0) k = {};
-      s.each_group(w, e.mask, [&](LaneGroup& g) { State::see(g, k, acquires(e.sem)); });
+      s.each_group(w, e.mask, [&](LaneGroup& g) { State::see(g, k, acquires(e.sem), false); });
       State::merge_groups(w);
       break;
     }
@@ -1164,7 +1241,7 @@ void Checker::async_op(const AsyncOpInfo& info, AsyncOpInfo::Milestone milestone
   o.thread_key = uint64_t{info.warp->cta->linear} << 12 | thread;
   ThreadState& t = s.of(*info.warp->cta).threads[thread];
   Knowledge k;
-  s.each_group(w, bit, [&](LaneGroup& g) { k = g.now; });
+  s.each_group(w, bit, [&](LaneGroup& g) { k = State::with_proxy_fences(w, bit, g.now, g.shared_n, g.global_n); });
   State::merge_groups(w);
   k.order = Clock::with_warp(k.order, w.key, bit, w.n);
   if (info.kind == Kind::CpAsync) {

@@ -421,5 +421,45 @@ TEST(CheckerTest, CpAsync) {
   });
 }
 
+// Cases in which the checker and the reference of model_test.cc once disagreed.
+TEST(CheckerTest, FoundByComparison) {
+  const std::string copy = "@%p0 cp.async.ca.shared.global [data], [%inp], 4;\n";
+  const std::string here = "@%p2 ld.shared.u32 %r6, [data]; // here\n", use = "@%p2 ld.shared.u32 %r6, [data];\n";
+  const std::string relaxed = "@%p3 st.relaxed.gpu.global.u32 [%outp+128], %r5;\n";
+  const std::string acquire = spin("ld.acquire.gpu.global.u32"), look = spin("ld.relaxed.gpu.global.u32");
+  const std::string read = "ld.global.u32 %r7, [%outp];\n", read_here = "ld.global.u32 %r7, [%outp]; // here\n";
+  expect_all({
+      {"cp.async known complete by an mbarrier", "",
+       init() + copy + "@%p0 cp.async.mbarrier.arrive.noinc.shared::cta.b64 [full];\n" + wait("full", 0, "W") + use},
+      {"cp.async after the arrive", "async-read-before-complete",
+       init() + "@%p0 cp.async.mbarrier.arrive.noinc.shared::cta.b64 [full];\n" + copy + wait("full", 0, "W") + here +
+           "@%p0 cp.async.wait_all;\n"},
+      {"a completion tells nothing of the thread", "data-race",
+       init() + "@%p0 st.shared.u32 [data+64], %r5;\n" + copy +
+           "@%p0 cp.async.mbarrier.arrive.noinc.shared::cta.b64 [full];\n" + wait("full", 0, "W") +
+           "@%p2 ld.shared.u32 %r6, [data+64]; // here\n"},
+      {"a fence of all lanes publishes each lane's own accesses", "data-race",
+       init() + "@%p1 st.shared.u32 [data], %r5;\nfence.acq_rel.cta;\n" +
+           "@%p0 mbarrier.arrive.relaxed.cta.shared::cta.b64 _, [full];\n" + wait("full", 0, "W") + here},
+      {"a fence of the block, across blocks", "scope-too-narrow",
+       flag("fence.acq_rel.cta;\n" + relaxed, acquire, read_here, 1), 2},
+      {"an acquire fence of the block, across blocks", "scope-too-narrow",
+       flag("fence.acq_rel.gpu;\n" + relaxed, look, "fence.acq_rel.cta;\n" + read_here, 1), 2},
+      {"fences of the device, across blocks", "",
+       flag("fence.acq_rel.gpu;\n" + relaxed, look, "fence.acq_rel.gpu;\n" + read, 1), 2},
+      {"fences of the block, within it", "",
+       flag("fence.acq_rel.cta;\n" + relaxed, look, "fence.acq_rel.cta;\n" + read)},
+      {"a release, then a relaxed store of the same thread", "",
+       flag("@%p3 st.release.gpu.global.u32 [%outp+128], %r5;\n" + relaxed, acquire, read)},
+      {"the bytes of a block that has ended", "source-overwritten",
+       "setp.eq.and.u32 %p3, %c, 0, %p0;\nsetp.eq.and.u32 %p4, %c, 1, %p0;\n@%p3 mbarrier.init.shared::cta.b64 [full], "
+       "1;\n@%p3 fence.mbarrier_init.release.cluster;\n@%p3 mbarrier.arrive.expect_tx.shared::cta.b64 _, [full], "
+       "16;\n@%p3 cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes [data], [%outp], 16, [full];\n" +
+           only("%p3", "OUT", wait("full", 0, "W")) +
+           only("%p4", "OUT1", delay(3000, "D") + "st.global.u32 [%outp], %r5; // here\n"),
+       2},
+  });
+}
+
 }  // namespace
 }  // namespace handoff::check::testing

@@ -239,6 +239,7 @@ class Generator {
     if (chance(85))
       put(writer, lane_guard(chance(80) ? lane : below(lanes_)) + "st" + space + ".u32 " + data + ", %r5;");
     strong_write(writer, global, f, lane_guard(lane));
+    if (chance(15)) strong_write(writer, global, f, lane_guard(lane));
     if (global && ctas_ == 2 && chance(70)) cta_ = 1 - cta_;
     const uint32_t reader = below(warps_), reading = below(lanes_);
     const std::string again = label(), out = label();
@@ -262,19 +263,11 @@ class Generator {
     return (global ? "[%outp+" : "[flag+") + std::to_string((global ? 128 : 0) + 4 * below(2)) + "]";
   }
   std::string scope() { return chance(50) ? ".cta" : ".gpu"; }
-  void thread_fence(uint32_t w) {
-    put(w, lane_guard(below(lanes_)) + (chance(70) ? "fence.acq_rel" : "fence.sc") + (ctas_ == 1 ? scope() : ".gpu") +
-               ";");
-  }
+  void thread_fence(uint32_t w) { put(w, (chance(70) ? "fence.acq_rel" : "fence.sc") + scope() + ";"); }
   void strong_write(uint32_t w, bool global, const std::string& place, const std::string& guard) {
     const std::string space = global ? ".global" : ".shared";
     if (chance(30)) thread_fence(w);
-    // A relaxed store after a release of the same thread at the same place is a release pattern too (§8.8): not drawn.
-    const bool released = std::any_of(section(w).begin(), section(w).end(), [&](const std::string& line) {
-      return line.find(place) != std::string::npos &&
-             (line.find(".release") != std::string::npos || line.find(".acq_rel") != std::string::npos);
-    });
-    switch (released ? 5 : below(6)) {
+    switch (below(6)) {
       case 0:
         put(w, guard + "st.relaxed" + scope() + space + ".u32 " + place + ", %r5;");
         break;
@@ -361,8 +354,7 @@ class Generator {
         break;
       case 13:
       case 14:
-        put(w, lane_guard(below(lanes_)) + "fence.proxy.async" +
-                   one_of<std::string>({"", "", ".global", ".shared::cta"}) + ";");
+        put(w, some_guard() + "fence.proxy.async" + one_of<std::string>({"", "", ".global", ".shared::cta"}) + ";");
         break;
       case 15:
       case 16: {
@@ -435,14 +427,18 @@ class Generator {
         case 2: {
           const std::string bytes = std::to_string(16 * (1 + below(2)));
           const std::string copy = g + "cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes [data+" +
-                                   word(8, 4) + "], [" + (ctas_ == 2 || chance(50) ? "%inp" : "%outp") + "+" +
-                                   word(8, 4) + "], " + bytes + ", " + name + ";";
+                                   word(8, 4) + "], [" + (chance(50) ? "%inp" : "%outp") + "+" + word(8, 4) + "], " +
+                                   bytes + ", " + name + ";";
           const bool first = chance(30);
           if (first) put(w, copy);
           put(w, g + "mbarrier.arrive.expect_tx.shared::cta.b64 _, " + name + ", " + bytes + ";");
           if (!first) put(w, copy);
           break;
         }
+        case 3:
+          put(w, g + "cp.async.ca.shared.global [data+" + word(8) + "], [%inp+" + word(8) + "], 4;");
+          put(w, g + "cp.async.mbarrier.arrive.noinc.shared::cta.b64 " + name + ";");
+          break;
         default:
           put(w, g + "mbarrier.arrive.shared::cta.b64 _, " + name + ";");
           break;

@@ -89,7 +89,7 @@ TEST(ShadowTest, RemembersTheLastWriterOfEachByte) {
     for (uint64_t b = address; b < address + size; b++) model[b] = n;
   }
   for (const auto& [address, n] : model) {
-    Shadow::pieces(address, 1, [&, want = n](const RowPiece& piece) {
+    Shadow::pieces(address, 1, [&, want = n, at = address](const RowPiece& piece) {
       shadow.visit(piece, [&](Plane& p, uint32_t) {
         uint32_t found = 0, hits = 0;
         for (const WriteRecord& w : p.writes) {
@@ -97,8 +97,8 @@ TEST(ShadowTest, RemembersTheLastWriterOfEachByte) {
           found = w.n;
           hits++;
         }
-        EXPECT_EQ(hits, 1u) << "byte " << address;
-        EXPECT_EQ(found, want) << "byte " << address;
+        EXPECT_EQ(hits, 1u) << "byte " << at;
+        EXPECT_EQ(found, want) << "byte " << at;
       });
     });
   }
