@@ -8,6 +8,8 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
+#include <fstream>
+#include <sstream>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -112,6 +114,34 @@ void copy(benchmark::State& state, Watch watch) {
   state.counters["copies"] = rate(launches * kCopies);
 }
 
+/// The solution of 04a, as kept in the repository, on 256 tiles of 4096 bytes: tiles a second, and the shadow memory
+/// that the checker takes.
+void two_copies(benchmark::State& state, Watch watch) {
+  constexpr uint32_t kTiles = 256, kFloats = kTiles * 1024;
+  std::ifstream file(HANDOFF_SOURCE_DIR "/solutions/04a-two-copies-one-barrier/kernel.ptx");
+  std::stringstream text;
+  text << file.rdbuf();
+  Emulator emulator;
+  if (const std::string error = emulator.load(text.str()); !error.empty()) return fail(state, error);
+  const uint64_t in = emulator.memory().allocate(kFloats * sizeof(float), "in")->base;
+  const uint64_t out = emulator.memory().allocate(kFloats * sizeof(float), "out")->base;
+  machine::LaunchConfig config;
+  config.grid.x = kTiles;
+  config.block.x = 128;
+  const std::vector<std::vector<std::byte>> arguments = {bytes_of(in), bytes_of(out),
+                                                         bytes_of(static_cast<int32_t>(kFloats))};
+  EmulatorOptions options;
+  options.check = watch == Watch::Checker;
+  size_t shadow = 0;
+  for (auto _ : state) {
+    const EmulatedRun r = emulator.launch("two_copies", config, arguments, options);
+    if (r.status != machine::LaunchStatus::Ok || !r.diagnostics.empty()) return fail(state, "the launch failed");
+    shadow = r.shadow_bytes;
+  }
+  state.counters["tiles"] = rate(static_cast<uint64_t>(state.iterations()) * kTiles);
+  if (watch == Watch::Checker) state.counters["shadow_bytes_of_2_MiB"] = static_cast<double>(shadow);
+}
+
 /// A launch of one CTA whose threads do nothing.
 void noop(benchmark::State& state, uint32_t threads) {
   Loaded loaded;
@@ -193,6 +223,11 @@ void register_all() {
             [kernel, warps, watch = watch](benchmark::State& s) { loop(s, kernel, warps, watch); });
       }
     }
+  }
+  for (const auto& [suffix, watch] : watches) {
+    if (watch != Watch::Nobody && watch != Watch::Checker) continue;
+    add("shared/warps:32" + suffix, [watch = watch](benchmark::State& s) { loop(s, "shared", 32, watch); });
+    add("two_copies/tiles:256" + suffix, [watch = watch](benchmark::State& s) { two_copies(s, watch); });
   }
   for (const auto& [suffix, watch] : watches) {
     if (watch == Watch::TraceAndAccesses) continue;  // the same as /trace: it has no loads and stores

@@ -80,33 +80,33 @@ $L_loop:
 )";
 
 constexpr std::string_view kShared = R"(
-  .shared .align 16 .b8 tile[4224];
+  .shared .align 16 .b8 tile[16512];
   mov.u32 %r6, tile;
   shl.b32 %r7, %r4, 2;
-  and.b32 %r7, %r7, 1023;
+  and.b32 %r7, %r7, 4095;
   add.s32 %r8, %r6, %r7;
   st.shared.f32 [%r8], %f1;
-  st.shared.f32 [%r8+1024], %f2;
-  st.shared.f32 [%r8+2048], %f3;
-  st.shared.f32 [%r8+3072], %f4;
+  st.shared.f32 [%r8+4096], %f2;
+  st.shared.f32 [%r8+8192], %f3;
+  st.shared.f32 [%r8+12288], %f4;
   bar.sync 0;
 $L_loop:
   .loc 1 24 5
   shl.b32 %r13, %r10, 7;
-  and.b32 %r14, %r13, 1023;
+  and.b32 %r14, %r13, 4095;
   xor.b32 %r14, %r14, %r7;
   add.s32 %r15, %r6, %r14;
   .loc 1 25 5
   ld.shared.f32 %f7, [%r15];
-  ld.shared.f32 %f8, [%r15+1024];
-  ld.shared.f32 %f9, [%r15+2048];
-  ld.shared.f32 %f10, [%r8+3072];
+  ld.shared.f32 %f8, [%r15+4096];
+  ld.shared.f32 %f9, [%r15+8192];
+  ld.shared.f32 %f10, [%r8+12288];
   fma.rn.f32 %f1, %f7, %f2, %f1;
   fma.rn.f32 %f4, %f8, %f2, %f4;
   fma.rn.f32 %f5, %f9, %f10, %f5;
   add.f32 %f11, %f1, %f4;
   .loc 1 26 5
-  st.shared.f32 [%r8+3072], %f11;
+  st.shared.f32 [%r8+12288], %f11;
   add.s32 %r10, %r10, 1;
   setp.lt.u32 %p1, %r10, %r1;
   @%p1 bra $L_loop;

@@ -469,6 +469,7 @@ struct Checker::State {
   /// Drops `words` from a record list.
   template <class R>
   static void drop(std::vector<R>& list, uint32_t words) {
+    if (list.empty()) return;
     for (R& r : list) r.words &= ~words;
     std::erase_if(list, [](const R& r) { return r.words == 0; });
   }
@@ -538,10 +539,9 @@ void Checker::State::race_with_write(const WriteRecord& w, const RowPiece& piece
   for (uint32_t rest = common; rest != 0; rest &= rest - 1) {
     const auto word = static_cast<uint32_t>(__builtin_ctz(rest));
     const int writer = w.lane[word];
-    if (knows(a.k->order, w.key, writer, w.n)) continue;
     LaneMask lanes = piece.lanes[word];
     if (w.key == a.key) lanes &= ~(LaneMask{1} << writer);
-    if (lanes == 0) continue;
+    if (lanes == 0 || knows(a.k->order, w.key, writer, w.n)) continue;
     report_thread_race(a, lanes, w.key, LaneMask{1} << writer, w.n, w.inst, "writes", piece.row + 4 * word);
     return;
   }
@@ -570,6 +570,15 @@ void Checker::State::thread_reads(Plane& plane, const RowPiece& piece, const Acc
            d.related = {{place(o.info.inst), "this copy may still be writing those bytes"}};
          },
          a.party(piece.lanes[word]), {Party::Async, o.key, w.n, 0});
+  }
+  // The usual case in a loop: the same lanes read the same words again, later.
+  for (ReadRecord& r : plane.reads) {
+    if (r.key == a.key && r.party == Party::Thread && r.words == piece.words && r.strong == a.strong &&
+        r.lanes == piece.lanes) {
+      r.inst = a.inst;
+      r.n = a.n;
+      return;
+    }
   }
   // Reads that come before this one for certain need not be remembered: whoever is ordered after this read is ordered
   // after them.
@@ -649,11 +658,12 @@ void Checker::State::thread_writes(Plane& plane, const RowPiece& piece, const Ac
     if (knows_all(a.k->order, r.key, r.n) || morally_strong(a, r.strong, r.key)) continue;
     for (uint32_t rest = common; rest != 0; rest &= rest - 1) {
       const auto word = static_cast<uint32_t>(__builtin_ctz(rest));
+      const LaneMask writers = piece.lanes[word];
+      if (r.key == a.key && r.lanes[word] == writers && (writers & (writers - 1)) == 0) continue;  // its own read
       LaneMask unordered = 0;
       for_lanes(r.lanes[word], [&](int l) {
         if (!knows(a.k->order, r.key, l, r.n)) unordered |= LaneMask{1} << l;
       });
-      const LaneMask writers = piece.lanes[word];
       // A lane's own earlier read is ordered before its write; with several writers of one word some other lane did not
       // read it.
       if (r.key == a.key && __builtin_popcount(writers) == 1) unordered &= ~writers;
@@ -663,8 +673,15 @@ void Checker::State::thread_writes(Plane& plane, const RowPiece& piece, const Ac
     }
   }
   drop(plane.reads, piece.words);
-  drop(plane.writes, piece.words);
-  WriteRecord record{a.inst, a.key, a.n, piece.words, Party::Thread, a.strong, {}};
+  const bool alone = plane.writes.size() == 1 && plane.writes[0].words == piece.words;
+  if (!alone) drop(plane.writes, piece.words);
+  WriteRecord& record = alone ? plane.writes[0] : plane.writes.emplace_back();
+  record.inst = a.inst;
+  record.key = a.key;
+  record.n = a.n;
+  record.words = piece.words;
+  record.party = Party::Thread;
+  record.strong = a.strong;
   for (uint32_t rest = piece.words; rest != 0; rest &= rest - 1) {
     const auto word = static_cast<size_t>(__builtin_ctz(rest));
     const LaneMask writers = piece.lanes[word];
@@ -674,7 +691,6 @@ void Checker::State::thread_writes(Plane& plane, const RowPiece& piece, const Ac
                          a.inst, "writes", piece.row + 4 * word);
     }
   }
-  plane.writes.push_back(record);
 }
 
 // --- the rules: asynchronous operations ---
@@ -925,6 +941,19 @@ void each_piece(const Access& a, LaneMask mask, F&& f) {
       });
     });
     return;
+  }
+  static constexpr auto kIdentity = [] {
+    std::array<uint32_t, 32> lanes{};
+    for (uint32_t l = 0; l < 32; l++) lanes[l] = 1u << l;
+    return lanes;
+  }();
+  if (a.bytes == 4 && mask == kFullMask && a.address[0] % Shadow::kRowBytes == 0) {  // a whole row, lane l at word l
+    uint64_t off = 0;
+    for (uint64_t l = 0; l < 32; l++) off |= a.address[l] ^ (a.address[0] + 4 * l);
+    if (off == 0) {
+      f(RowPiece{a.address[0], ~0u, 0xf, kIdentity});
+      return;
+    }
   }
   const uint32_t words = a.bytes / 4;  // of a lane; aligned to its size, so it never crosses a row
   const uint32_t lane_words = (words == 32 ? ~0u : (1u << words) - 1);

@@ -1,0 +1,224 @@
+// Runs one compiled kernel of an exercise on the GPU, over cases of that exercise's harness, and checks its results.
+//
+//   runner EXERCISE CUBIN          EXERCISE is the folder's name or its first three characters: 03b-ring, 03b
+//
+// Used by compare.py, alone and under compute-sanitizer. The harness of the product is not used, because it runs each
+// launch in a child process with a watchdog of its own; here the tool must see one plain process, and the one who
+// started it decides how long it may take.
+//
+// The last line printed is the outcome:
+//   RESULT right                   every case gave exactly the reference's output
+//   RESULT wrong: CASE …           a case ended, and its output differs
+//   RESULT cuda error: CASE: …     a launch failed
+// Exit status: 0 right, 1 wrong, 3 a launch failed, 2 nothing was run (bad usage, no GPU, no kernel in the file).
+//
+// Inputs are random multiples of 1/64, with which every reference below is exact in float: no tolerance. The output
+// starts as NaN patterns, so an element that nobody wrote is wrong. Buffers have exactly the bytes that the case needs,
+// so that memcheck sees an access past them.
+#include <cuda_runtime.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <random>
+#include <string>
+#include <vector>
+
+namespace {
+
+constexpr int kPoison = 0xff;  // a float of these bytes is a NaN
+
+// One launch: f(in, out, scalars…) with `grid` blocks of `block` threads.
+struct Case {
+  std::string name;
+  unsigned grid, block, dynamic_smem;
+  std::vector<int> scalars;
+  std::vector<float> in, out;  // `out` is the reference; elements that must stay untouched hold the poison
+};
+
+float poison() {
+  float x;
+  std::memset(&x, kPoison, sizeof x);
+  return x;
+}
+
+std::vector<float> random_floats(size_t count) {
+  static std::mt19937 random(20261129);
+  std::vector<float> v(count);
+  for (float& x : v) {
+    const int k = static_cast<int>(random() % 1024) - 512;
+    x = static_cast<float>(k == 0 ? 1 : k) / 64.0f;
+  }
+  return v;
+}
+
+template <typename... Numbers>
+std::string text(const char* format, Numbers... numbers) {
+  char buffer[128];
+  std::snprintf(buffer, sizeof buffer, format, numbers...);
+  return buffer;
+}
+
+// out[base + j] = 3 * in[base + 255 - j] + 1, `in` counts as 0 beyond n.
+Case first_handoff(unsigned n, unsigned block) {
+  constexpr unsigned kTile = 256;
+  Case c{text("n = %u, %u threads", n, block), (n + kTile - 1) / kTile, block, 0, {int(n)}, random_floats(n), {}};
+  for (unsigned i = 0; i < n; i++) {
+    const unsigned from = i / kTile * kTile + (kTile - 1 - i % kTile);
+    c.out.push_back(std::fma(3.0f, from < n ? c.in[from] : 0.0f, 1.0f));
+  }
+  return c;
+}
+
+// Rounds of a three-point stencil in tiles of `block` cells.
+Case phase_by_phase(unsigned n, unsigned block, unsigned rounds) {
+  Case c{text("n = %u, %u threads, %u rounds", n, block, rounds),
+         (n + block - 1) / block,
+         block,
+         0,
+         {int(n), int(rounds)},
+         random_floats(n),
+         {}};
+  c.out = c.in;
+  for (unsigned base = 0; base < n; base += block) {
+    const unsigned cells = std::min(block, n - base);
+    for (unsigned r = 0; r < rounds; r++) {
+      const std::vector<float> old(c.out.begin() + base, c.out.begin() + base + cells);
+      for (unsigned i = 0; i < cells; i++) {
+        const float neighbours = old[i == 0 ? 0 : i - 1] + old[std::min(i + 1, cells - 1)];
+        c.out[base + i] = 0.5f * old[i] + 0.25f * neighbours + c.in[(base + i + r) % n];
+      }
+    }
+  }
+  return c;
+}
+
+// out[i] = slot[i] - slot[255 - i] in chunks of 256, slot = 2 * in, 0 beyond n.
+Case ring(unsigned n, unsigned stages, unsigned block) {
+  constexpr unsigned kChunk = 256, kBytesAStage = kChunk * 4 + 2 * 8;
+  Case c{text("n = %u, %u stages, %u threads", n, stages, block),
+         1,
+         block,
+         stages * kBytesAStage,
+         {int(n), int(stages)},
+         random_floats(n),
+         {}};
+  for (unsigned i = 0; i < n; i++) {
+    const unsigned opposite = i / kChunk * kChunk + (kChunk - 1 - i % kChunk);
+    c.out.push_back(2.0f * c.in[i] - (opposite < n ? 2.0f * c.in[opposite] : 0.0f));
+  }
+  return c;
+}
+
+// out[i] = 2 * tile[i] + tile[1023 - i] in tiles of 1024.
+Case two_copies(unsigned tiles, unsigned block) {
+  constexpr unsigned kTile = 1024;
+  const unsigned n = tiles * kTile;
+  Case c{text("%u tiles, %u threads", tiles, block), tiles, block, 0, {int(n)}, random_floats(n), {}};
+  for (unsigned i = 0; i < n; i++) c.out.push_back(2.0f * c.in[i] + c.in[i / kTile * kTile + (kTile - 1 - i % kTile)]);
+  return c;
+}
+
+// out[i] = 2 * in[255 - i] + 1 in tiles of 256. Without a tile there is one tile of memory, which must stay as it was.
+Case reuse_after_store(unsigned tiles, unsigned blocks, unsigned threads) {
+  constexpr unsigned kTile = 256;
+  Case c{text("%u tiles, %u blocks of %u threads", tiles, blocks, threads),
+         blocks,
+         threads,
+         0,
+         {int(tiles)},
+         random_floats(std::max(tiles, 1u) * kTile),
+         {}};
+  for (unsigned i = 0; i < tiles * kTile; i++)
+    c.out.push_back(2.0f * c.in[i / kTile * kTile + (kTile - 1 - i % kTile)] + 1.0f);
+  if (tiles == 0) c.out.assign(kTile, poison());
+  return c;
+}
+
+struct Exercise {
+  const char *id, *kernel;
+  std::vector<Case> cases;  // the harness's own shapes: several trips, ragged ends, the empty ones that launch a block
+};
+
+std::vector<Exercise> exercises() {
+  return {
+      {"01a",
+       "first_handoff",
+       {first_handoff(200, 128), first_handoff(257, 128), first_handoff(1000, 64), first_handoff(2560, 256)}},
+      {"02a",
+       "phase_by_phase",
+       {phase_by_phase(200, 96, 3), phase_by_phase(257, 256, 5), phase_by_phase(97, 96, 7),
+        phase_by_phase(700, 256, 8)}},
+      {"03b", "ring", {ring(3 * 256, 1, 256), ring(6 * 256 - 37, 2, 64), ring(9 * 256 - 100, 3, 256)}},
+      {"04a", "two_copies", {two_copies(1, 32), two_copies(3, 256), two_copies(7, 128)}},
+      {"06b",
+       "reuse_after_store",
+       {reuse_after_store(0, 1, 128), reuse_after_store(9, 1, 128), reuse_after_store(25, 4, 128),
+        reuse_after_store(11, 3, 256)}},
+  };
+}
+
+[[noreturn]] void stop(int status, const std::string& message) {
+  std::printf("%s\n", message.c_str());
+  std::fflush(stdout);
+  std::_Exit(status);  // no destructors: after a failed launch the context is of no use
+}
+
+// For what fails before a kernel was launched: the machine's or the caller's fault, never the kernel's.
+void require(cudaError_t status, const char* what) {
+  if (status != cudaSuccess) stop(2, std::string("runner: ") + what + ": " + cudaGetErrorString(status));
+}
+
+void run(cudaKernel_t kernel, Case& c) {
+  void *in = nullptr, *out = nullptr;
+  const size_t in_bytes = c.in.size() * sizeof(float), out_bytes = c.out.size() * sizeof(float);
+  require(cudaMalloc(&in, in_bytes), "no device memory for the input");
+  require(cudaMalloc(&out, out_bytes), "no device memory for the output");
+  require(cudaMemcpy(in, c.in.data(), in_bytes, cudaMemcpyHostToDevice), "the input could not be copied");
+  require(cudaMemset(out, kPoison, out_bytes), "the output could not be poisoned");
+  require(cudaDeviceSynchronize(), "the preparation of a case failed");
+
+  std::vector<void*> arguments{&in, &out};
+  for (int& scalar : c.scalars) arguments.push_back(&scalar);
+  cudaError_t status = cudaLaunchKernel(reinterpret_cast<const void*>(kernel), dim3(c.grid), dim3(c.block),
+                                        arguments.data(), c.dynamic_smem, nullptr);
+  if (status == cudaSuccess) status = cudaDeviceSynchronize();
+  if (status != cudaSuccess) stop(3, "RESULT cuda error: " + c.name + ": " + cudaGetErrorString(status));
+
+  std::vector<float> got(c.out.size());
+  require(cudaMemcpy(got.data(), out, out_bytes, cudaMemcpyDeviceToHost), "the output could not be copied");
+  size_t wrong = 0, first = 0;
+  for (size_t i = 0; i < got.size(); i++) {
+    if (std::memcmp(&got[i], &c.out[i], sizeof(float)) != 0 && got[i] != c.out[i] && wrong++ == 0) first = i;
+  }
+  if (wrong != 0) {
+    stop(1, "RESULT wrong: " + c.name +
+                text(": %zu of %zu elements, first at [%zu]: got %g, expected %g", wrong, got.size(), first, got[first],
+                     c.out[first]));
+  }
+  require(cudaFree(in), "the input could not be freed");
+  require(cudaFree(out), "the output could not be freed");
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc != 3) stop(2, "usage: runner EXERCISE CUBIN, for example: runner 03b kernel.cubin");
+  const std::string id = std::string(argv[1]).substr(0, 3);
+  int devices = 0;
+  require(cudaGetDeviceCount(&devices), "no GPU");
+  if (devices == 0) stop(2, "runner: no GPU");
+  for (Exercise& exercise : exercises()) {
+    if (id != exercise.id) continue;
+    cudaLibrary_t library;
+    cudaKernel_t kernel;
+    require(cudaLibraryLoadFromFile(&library, argv[2], nullptr, nullptr, 0, nullptr, nullptr, 0), argv[2]);
+    require(cudaLibraryGetKernel(&kernel, library, exercise.kernel), exercise.kernel);
+    for (Case& c : exercise.cases) run(kernel, c);
+    stop(0, "RESULT right");
+  }
+  stop(2, "runner: no cases for exercise \"" + id + "\"");
+}
