@@ -18,6 +18,8 @@ function(handoff_layer name dir)
   if(tests)
     add_executable(${name}_test ${tests})
     target_link_libraries(${name}_test PRIVATE handoff_${name} GTest::gtest GTest::gmock GTest::gtest_main)
+    # What is tested is in the library; the tests themselves need no optimisation, and compile in half the time without.
+    target_compile_options(${name}_test PRIVATE $<$<CONFIG:Release>:-O1>)
     gtest_discover_tests(${name}_test TEST_PREFIX "${name}." DISCOVERY_TIMEOUT 60 PROPERTIES TIMEOUT 300)
   endif()
 endfunction()
