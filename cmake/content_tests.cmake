@@ -31,5 +31,6 @@ endforeach()
 handoff_content_test(mutants summary)
 set_tests_properties(content.mutants PROPERTIES LABELS "content;mutants" DEPENDS "${mutant_tests}")
 handoff_content_test(kept_ptx kept_ptx)
+handoff_content_test(no_nvcc no_nvcc)
 
 handoff_lint(docs.diagnostics diagnostics.py)

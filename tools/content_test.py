@@ -12,12 +12,13 @@ KIND is one of
     mutants    every file of grader/mutants/EXERCISE is caught as its head says; leaves OUT/mutants-EXERCISE.json
     summary    the table over all OUT/mutants-*.json, also written to OUT/mutants.txt (no EXERCISE)
     kept_ptx   what is kept for machines without nvcc is what nvcc makes today (no EXERCISE)
+    no_nvcc    without nvcc the kept solutions get full marks, the demo runs, and grading a file is refused in one line (no EXERCISE)
 
 The head of a wrong submission:
     // expect: ID @ LINE     its first diagnostic, on the nominal schedule
-    // needs: core           this version catches it; `needs: checker`: it waits for a later happens-before checker
+    // needs: core           the emulator's core notices it by itself; `needs: checker`: it takes the happens-before checker
     // schedule: any         it shows on some schedule, not always on the nominal one
-Where ID's page under docs/diagnostics says that its reporter is not part of this version yet, a `core` file must lose points and waits for its name.
+Whatever the head says of who notices it, that diagnostic must be the first one. Solutions and variants must draw no diagnostic at all.
 
 Submissions are graded on the emulator with `handoff check --json -`. Exit status: 0 all well, 1 not (each reason on a line), 77 there is
 no nvcc.
@@ -132,11 +133,6 @@ def sources(parent, exercise):
 def relative(path):
     """Below the project's root, with forward slashes."""
     return path.relative_to(ROOT).as_posix()
-
-
-def reported_ids():
-    """Ids that this version reports, as their pages say."""
-    return {p.stem for p in (ROOT / "docs/diagnostics").glob("*.md") if "not part of this version yet" not in p.read_text(encoding="utf-8")}
 
 
 def outside_todos(text):
@@ -268,22 +264,16 @@ def head_of(text, ids):
     return {"id": name, "line": line, "core": needs[0] == "core", "any": bool(ANY_SCHEDULE.search(text))}, ""
 
 
-def judge(head, reported, full, graded, diagnostics):
-    """(outcome, reason): named | waiting | wrong. `diagnostics` as in the report; `reported`: ids that this version reports."""
+def judge(head, full, graded, diagnostics):
+    """(outcome, reason): named | wrong. `diagnostics` as in the report."""
     wanted = f"{head['id']} @ {head['line']}"
     eligible = [d for d in diagnostics if head["any"] or d["schedule"] == "nominal"]
     first = f"{eligible[0]['id']} @ {eligible[0]['line']}" if eligible else "nothing"
     if not graded:
         return "wrong", "is not graded"
-    if first == wanted and not full:
-        return "named", ""
-    if not head["core"]:
-        return "waiting", f"reported: {first}"
     if full:
         return "wrong", "gets full marks"
-    if head["id"] not in reported:
-        return "waiting", f"reported: {first}"
-    return "wrong", f"reported: {first}"
+    return ("named", "") if first == wanted else ("wrong", f"reported: {first}")
 
 
 def mutants(program, exercise, out):
@@ -292,7 +282,6 @@ def mutants(program, exercise, out):
     part.unlink(missing_ok=True)
     files = sources("grader/mutants", exercise)
     ids = {p.stem for p in (ROOT / "docs/diagnostics").glob("*.md")}
-    reported = reported_ids()
     problems = [] if files else [f"grader/mutants has nothing for {exercise}"]
     rows, alarms = [], []
     for file, graded in program.check_all(exercise, files):
@@ -302,13 +291,13 @@ def mutants(program, exercise, out):
             rows.append({"file": relative(file), "wanted": "?", "outcome": "wrong", "reason": problem})
             continue
         found = graded.verdict["diagnostics"] if graded.verdict else []
-        outcome, reason = judge(head, reported, graded.full, graded.graded, found)
+        outcome, reason = judge(head, graded.full, graded.graded, found)
         rows.append({"file": relative(file), "wanted": f"{head['id']} @ {head['line']}", "outcome": outcome, "reason": reason})
         if outcome == "wrong":
             problems.append(f"{relative(file)}: expected {head['id']} @ {head['line']}; {reason}; {graded.reason()}")
     right = sources("solutions", exercise) + sources("grader/variants", exercise)
     for file, graded in program.check_all(exercise, right):
-        named = graded.named("error")
+        named = graded.named()
         if named:
             alarms.append({"file": relative(file), "reported": named[0]})
             problems.append(f"{relative(file)} is right, and {named[0]} is reported")
@@ -320,12 +309,11 @@ def mutants(program, exercise, out):
 
 def table(rows, alarms):
     """The outcome of wrong submissions, one a line, and the sum as the last line."""
-    mark = {"named": "✓", "waiting": "–", "wrong": "✗"}
+    mark = {"named": "✓", "wrong": "✗"}
     text = [f"  {mark[r['outcome']]} {r['file'].removeprefix('grader/mutants/'):<70} {r['wanted']:<36} {r['reason']}".rstrip() for r in rows]
     text += [f"  ✗ {a['file']:<70} false alarm: {a['reported']}" for a in alarms]
-    count = {outcome: sum(r["outcome"] == outcome for r in rows) for outcome in mark}
-    wrong = f", {count['wrong']} wrong" if count["wrong"] else ""
-    text.append(f"{count['named']} of {len(rows)} named, {count['waiting']} waiting for the checker, {len(alarms)} false alarms{wrong}")
+    named = sum(r["outcome"] == "named" for r in rows)
+    text.append(f"{named} of {len(rows)} named, {len(alarms)} false alarms")
     return "\n".join(text)
 
 
@@ -379,6 +367,23 @@ def kept_ptx(program):
     return problems, ""
 
 
+def no_nvcc(program):
+    """What works on a machine without the CUDA toolkit; HANDOFF_NVCC names a compiler that is not there."""
+    missing = {"HANDOFF_NVCC": "/nonexistent/nvcc"}
+    problems = []
+    for folder in sorted(p.parent for p in ROOT.glob("exercises/*/exercise.toml")):
+        run = program.run("check", folder.name[:3], "--solution", "--device", "emulator", **missing)
+        if run.returncode != 0:
+            problems.append(f"{folder.name}: the kept solution: exit status {run.returncode}: {(run.stderr or run.stdout).strip()}")
+    demo = program.run("demo", **missing)
+    if demo.returncode != 0:
+        problems.append(f"demo: exit status {demo.returncode}: {(demo.stderr or demo.stdout).strip()}")
+    own = program.run("check", "01a", **missing)
+    if own.returncode != 2 or own.stderr.count("\n") != 1 or "nvcc was not found" not in own.stderr:
+        problems.append(f"check 01a: exit status {own.returncode}, expected 2 and one line about nvcc: {own.stderr.strip()}")
+    return problems
+
+
 def check_self():
     """The rules of this file on small planted cases."""
     good = "a\n// TODO(1): x\n// end TODO(1)\nb\n"
@@ -396,21 +401,19 @@ def check_self():
     assert head_of("// expect: deadlock @ 9\n// needs: core\n", {"deadlock"})[0] is None
     assert head_of("// expect: deadlocks @ 1\n// needs: core\n", {"deadlock"})[0] is None
     dead = {"id": "deadlock", "line": 2, "schedule": "nominal"}
-    assert judge(head, {"deadlock"}, False, True, [dead])[0] == "named"
-    assert judge(head, {"deadlock"}, False, True, [dict(dead, line=3), dead])[0] == "wrong"
-    assert judge(head, {"deadlock"}, False, True, [dict(dead, schedule="lazy")])[0] == "wrong"
-    assert judge(dict(head, any=True), {"deadlock"}, False, True, [dict(dead, schedule="lazy")])[0] == "named"
-    assert judge(head, {"deadlock"}, True, True, [])[0] == "wrong" and judge(head, set(), False, True, [])[0] == "waiting"
-    assert judge(dict(head, core=False), set(), True, True, [])[0] == "waiting"
-    assert table([{"file": "f", "wanted": "w", "outcome": "waiting", "reason": ""}], []).endswith(
-        "0 of 1 named, 1 waiting for the checker, 0 false alarms")
+    assert judge(head, False, True, [dead])[0] == "named"
+    assert judge(head, False, True, [dict(dead, line=3), dead])[0] == "wrong"
+    assert judge(head, False, True, [dict(dead, schedule="lazy")])[0] == "wrong"
+    assert judge(dict(head, any=True), False, True, [dict(dead, schedule="lazy")])[0] == "named"
+    assert judge(head, True, True, [dead])[0] == "wrong" and judge(head, False, True, [])[0] == "wrong"
+    assert table([{"file": "f", "wanted": "w", "outcome": "wrong", "reason": ""}], []).endswith("0 of 1 named, 0 false alarms")
 
 
 def main():
     parser = argparse.ArgumentParser(description="Tests of the course's content.")
     parser.add_argument("--handoff", required=True)
     parser.add_argument("--out", type=pathlib.Path, default=pathlib.Path("."))
-    parser.add_argument("kind", choices=["catalog", "starter", "solution", "variants", "bypasses", "mutants", "summary", "kept_ptx"])
+    parser.add_argument("kind", choices=["catalog", "starter", "solution", "variants", "bypasses", "mutants", "summary", "kept_ptx", "no_nvcc"])
     parser.add_argument("exercise", nargs="?", default="")
     arguments = parser.parse_args()
     check_self()
@@ -420,6 +423,8 @@ def main():
             problems, skip = summary(arguments.out)
         elif arguments.kind == "kept_ptx":
             problems, skip = kept_ptx(program)
+        elif arguments.kind == "no_nvcc":
+            problems = no_nvcc(program)
         elif arguments.kind == "mutants":
             problems = mutants(program, arguments.exercise, arguments.out)
         else:

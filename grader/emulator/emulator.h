@@ -27,7 +27,7 @@ struct EmulatedRun {
   uint64_t warp_instructions = 0;                            ///< executed
   uint64_t lane_instructions = 0;                            ///< executed, a lane
   trace::Trace trace;                                        ///< empty unless asked for
-  size_t shadow_bytes = 0;                                   ///< host memory that the checker's shadow took
+  size_t shadow_bytes = 0;                                   ///< of host memory in the checker's shadow, at its largest
 };
 
 /// How to run.

@@ -604,5 +604,38 @@ TEST(EmulatorObjectTest, TracesWhenAskedAndRunsAgain) {
   }
 }
 
+TEST(EmulatorObjectTest, ABlockGivesItsShadowBackWhenItEnds) {
+  // Shared memory only: 128 words written, and read by another warp.
+  Emulator e;
+  ASSERT_EQ(e.load(async::testing::kernel_text(".shared .align 16 .b8 tile[512];\n", R"(
+    shl.b32 %r1, %t, 2;
+    mov.u32 %r2, tile;
+    add.u32 %r3, %r2, %r1;
+    st.shared.u32 [%r3], %t;
+    bar.sync 0;
+    xor.b32 %r1, %r1, 508;
+    add.u32 %r3, %r2, %r1;
+    ld.shared.u32 %r4, [%r3];
+  )")),
+            "");
+  EmulatorOptions options;
+  options.check = true;
+  const auto shadow = [&](uint32_t blocks) {
+    machine::LaunchConfig config;
+    config.grid = {blocks, 1, 1};
+    config.block = {128, 1, 1};
+    const EmulatedRun r = e.launch("k", config, Arguments{bytes_of(0), bytes_of(0)}, options);
+    EXPECT_EQ(r.status, LaunchStatus::Ok);
+    EXPECT_TRUE(r.diagnostics.empty());
+    return r.shadow_bytes;
+  };
+  // On the nominal schedule such a block runs to its end before the next one starts.
+  const size_t one = shadow(1);
+  EXPECT_GT(one, 512u);
+  EXPECT_EQ(shadow(2000), one);
+  options.check = false;
+  EXPECT_EQ(shadow(1), 0u);
+}
+
 }  // namespace
 }  // namespace handoff

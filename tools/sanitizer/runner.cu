@@ -152,12 +152,12 @@ std::vector<Exercise> exercises() {
        "phase_by_phase",
        {phase_by_phase(200, 96, 3), phase_by_phase(257, 256, 5), phase_by_phase(97, 96, 7),
         phase_by_phase(700, 256, 8)}},
-      {"03b", "ring", {ring(3 * 256, 1, 256), ring(6 * 256 - 37, 2, 64), ring(9 * 256 - 100, 3, 256)}},
+      {"03b", "ring", {ring(3 * 256, 1, 256), ring(6 * 256 - 37, 2, 64), ring(9 * 256 - 100, 3, 256), ring(0, 1, 64)}},
       {"04a", "two_copies", {two_copies(1, 32), two_copies(3, 256), two_copies(7, 128)}},
       {"06b",
        "reuse_after_store",
        {reuse_after_store(0, 1, 128), reuse_after_store(9, 1, 128), reuse_after_store(25, 4, 128),
-        reuse_after_store(11, 3, 256)}},
+        reuse_after_store(11, 3, 256), reuse_after_store(2, 4, 64)}},
   };
 }
 
@@ -176,8 +176,9 @@ void require(cudaError_t status, const char* what) {
 std::string run(cudaKernel_t kernel, Case& c) {
   void *in = nullptr, *out = nullptr;
   const size_t in_bytes = c.in.size() * sizeof(float), out_bytes = c.out.size() * sizeof(float);
-  require(cudaMalloc(&in, in_bytes), "no device memory for the input");
-  require(cudaMalloc(&out, out_bytes), "no device memory for the output");
+  constexpr size_t kLeast = 16;  // bytes of a buffer without elements: an allocation of none has no address
+  require(cudaMalloc(&in, std::max(in_bytes, kLeast)), "no device memory for the input");
+  require(cudaMalloc(&out, std::max(out_bytes, kLeast)), "no device memory for the output");
   require(cudaMemcpy(in, c.in.data(), in_bytes, cudaMemcpyHostToDevice), "the input could not be copied");
   require(cudaMemset(out, kPoison, out_bytes), "the output could not be poisoned");
   require(cudaDeviceSynchronize(), "the preparation of a case failed");

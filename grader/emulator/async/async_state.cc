@@ -27,9 +27,9 @@ std::string barrier_name(const machine::Program& p, uint32_t offset) {
 
 SharedPlace shared_place(Warp& w, int lane, uint64_t address, bool generic, uint32_t bytes, uint32_t alignment,
                          const char* what) {
-  const std::string who = machine::describe_lanes(w, LaneMask{1} << lane);
+  const auto who = [&] { return machine::describe_lanes(w, LaneMask{1} << lane); };  // for messages
   if (generic && !machine::in_shared_window(address)) {
-    throw make_fault("out-of-bounds", fmt::format("{}: {} {:#x} is not in shared memory", who, what, address));
+    throw make_fault("out-of-bounds", fmt::format("{}: {} {:#x} is not in shared memory", who(), what, address));
   }
   auto offset = static_cast<uint32_t>(address);
   const uint32_t rank = offset >> 24;
@@ -37,17 +37,17 @@ SharedPlace shared_place(Warp& w, int lane, uint64_t address, bool generic, uint
   machine::Domain& d = *w.cta->domain;
   if (rank > d.ctas.size()) {
     throw make_fault("out-of-bounds",
-                     fmt::format("{}: {} names CTA {} of a cluster of {}", who, what, rank - 1, d.ctas.size()));
+                     fmt::format("{}: {} names CTA {} of a cluster of {}", who(), what, rank - 1, d.ctas.size()));
   }
   Cta* owner = rank == 0 ? w.cta : d.ctas[rank - 1].get();
   if (offset % alignment != 0) {
-    throw make_fault("misaligned", fmt::format("{}: {} {} is not a multiple of {} bytes", who, what,
+    throw make_fault("misaligned", fmt::format("{}: {} {} is not a multiple of {} bytes", who(), what,
                                                w.cta->launch->program->describe_shared(offset), alignment));
   }
   if (offset < machine::kSharedBase || uint64_t{offset} + bytes > owner->smem.size()) {
     throw make_fault(
         "out-of-bounds",
-        fmt::format("{}: {} {} with {} bytes runs past the CTA's {} bytes of shared memory", who, what,
+        fmt::format("{}: {} {} with {} bytes runs past the CTA's {} bytes of shared memory", who(), what,
                     w.cta->launch->program->describe_shared(offset), bytes, owner->smem.size() - machine::kSharedBase));
   }
   return {owner, offset};

@@ -45,8 +45,8 @@ struct PendingArrive {
   std::vector<std::shared_ptr<Group>> waits;  ///< operations that must be written first
   Cta* owner;                                 ///< CTA whose shared memory holds the mbarrier
   uint32_t offset;                            ///< of the mbarrier, bytes
-  const Inst* inst;
-  uint64_t op;  ///< last cp.async of the thread before it                           ///< the cp.async.mbarrier.arrive
+  const Inst* inst;                           ///< the cp.async.mbarrier.arrive
+  uint64_t op;                                ///< last cp.async of the thread before it
 };
 
 /// Groups of one thread.

@@ -89,7 +89,7 @@ void retire(Cta* cta, uint64_t id, bool read, bool written) {
 }
 
 void notify(const Copy& c, AsyncOpInfo::Milestone m) {
-  if (machine::Observer* o = c.domain->launch->observer; o != nullptr) o->async_op(c.info, m);
+  if (machine::Observer* o = machine::watcher(*c.domain->launch); o != nullptr) o->async_op(c.info, m);
 }
 
 /// Re-throws a fault with the copy's own place: events fire outside any instruction.
@@ -316,8 +316,8 @@ void commit_group(Warp& w, const Inst& i, LaneMask mask) {
     g.bulk.push_back(g.open_bulk ? g.open_bulk : std::make_shared<Group>());
     g.open_bulk.reset();
   });
-  if (w.cta->launch->observer != nullptr)
-    w.cta->launch->observer->group({machine::GroupEvent::Kind::BulkCommit, &w, &i, mask, 0});
+  if (machine::Observer* o = machine::watcher(*w.cta->launch); o != nullptr)
+    o->group({machine::GroupEvent::Kind::BulkCommit, &w, &i, mask, 0});
 }
 
 /// imm = groups that may stay pending, sub = .read.
@@ -336,10 +336,9 @@ void wait_group(Warp& w, const Inst& i, LaneMask mask) {
     return;
   }
   machine::note_effect(w);
-  if (w.cta->launch->observer != nullptr) {
-    w.cta->launch->observer->group(
-        {read_only ? machine::GroupEvent::Kind::BulkWaitRead : machine::GroupEvent::Kind::BulkWait, &w, &i, mask,
-         static_cast<uint32_t>(i.imm)});
+  if (machine::Observer* o = machine::watcher(*w.cta->launch); o != nullptr) {
+    o->group({read_only ? machine::GroupEvent::Kind::BulkWaitRead : machine::GroupEvent::Kind::BulkWait, &w, &i, mask,
+              static_cast<uint32_t>(i.imm)});
   }
 }
 

@@ -65,7 +65,7 @@ void settle_arrives(ThreadGroups& g) {
 struct LandedEvent : machine::Event {
   std::vector<LaneCopy> copies;
   void fire(Domain& domain) override {
-    machine::Observer* observer = domain.launch->observer;
+    machine::Observer* observer = machine::watcher(*domain.launch);
     for (LaneCopy& c : copies) {
       if (observer != nullptr) observer->async_op(c.info, AsyncOpInfo::Milestone::SourceRead);
       if (c.source_bytes != 0) std::memcpy(c.destination, c.source, c.source_bytes);
@@ -148,14 +148,15 @@ void issue(Warp& w, const Inst& i, LaneMask mask) {
     }
     std::memset(c.destination, machine::kPoison, bytes);
     machine::touch_shared(*to.owner);
-    if (launch.observer != nullptr) launch.observer->async_op(c.info, AsyncOpInfo::Milestone::Issued);
+    if (machine::Observer* o = machine::watcher(launch); o != nullptr)
+      o->async_op(c.info, AsyncOpInfo::Milestone::Issued);
     event->copies.push_back(std::move(c));
   });
   w.cta->domain->add_completion(std::move(event), w.time + timing::kCpAsyncLatency);
 }
 
 void notify(Warp& w, const Inst& i, LaneMask mask, GroupEvent::Kind kind, uint32_t allowed) {
-  if (w.cta->launch->observer != nullptr) w.cta->launch->observer->group({kind, &w, &i, mask, allowed});
+  if (machine::Observer* o = machine::watcher(*w.cta->launch); o != nullptr) o->group({kind, &w, &i, mask, allowed});
 }
 
 void commit(Warp& w, const Inst& i, LaneMask mask) {

@@ -54,7 +54,7 @@ SharedPlace place_of(Warp& w, const Inst& i, int lane) {
 
 void notify(MbarrierEvent::Kind kind, Warp* w, const Inst* i, LaneMask mask, Cta& owner, const Mbarrier& b,
             uint64_t phase, uint32_t count, int64_t bytes, Sem sem, Scope scope, uint64_t op = 0) {
-  machine::Observer* o = owner.launch->observer;
+  machine::Observer* o = machine::watcher(*owner.launch);
   if (o != nullptr)
     o->mbarrier({kind, w, i, mask, &owner, b.offset, phase, count, bytes, b.pending, b.tx, sem, scope, op});
 }
@@ -79,14 +79,16 @@ void add_tx(Cta& owner, Mbarrier& b, int64_t bytes, const char* what) {
   }
 }
 
-/// Takes `count` arrivals off the phase. `who` names the arriving thread or hardware in messages. settle() must follow.
-void take_arrivals(Cta& owner, Mbarrier& b, uint32_t count, bool no_complete, const std::string& who) {
+/// Takes `count` arrivals off the phase. `who()` names the arriving thread or hardware in messages. settle() must
+/// follow.
+template <class Who>
+void take_arrivals(Cta& owner, Mbarrier& b, uint32_t count, bool no_complete, const Who& who) {
   if (count == 0 || count > b.pending) {
     throw make_fault(
         "arrival-count-mismatch",
-        count == 0 ? fmt::format("{} arrives at `{}` with count 0", who, barrier_name(owner, b.offset))
+        count == 0 ? fmt::format("{} arrives at `{}` with count 0", who(), barrier_name(owner, b.offset))
                    : fmt::format("{} arrives at `{}` with count {}, but phase {} misses only {} of its {} arrivals",
-                                 who, barrier_name(owner, b.offset), count, b.phase, b.pending, b.expected),
+                                 who(), barrier_name(owner, b.offset), count, b.phase, b.pending, b.expected),
         b.pending != 0 ? ""
         : b.tx != 0    ? "All arrivals of this phase are in; it still waits for bytes."
                        : "Every participant has dropped out; no further phase is expected.");
@@ -94,7 +96,7 @@ void take_arrivals(Cta& owner, Mbarrier& b, uint32_t count, bool no_complete, co
   b.pending -= count;
   if (no_complete && b.pending == 0 && b.tx == 0) {
     throw make_fault("arrival-count-mismatch", fmt::format("{}: an arrive.noComplete would complete phase {} of `{}`",
-                                                           who, b.phase, barrier_name(owner, b.offset)));
+                                                           who(), b.phase, barrier_name(owner, b.offset)));
   }
 }
 
@@ -217,12 +219,12 @@ void arrive(Warp& w, const Inst& i, LaneMask mask) {
     }
     if (i.d != kNoOperand) lanes<uint64_t>(w.regs, i.d)[l] = b.phase << 20 | b.pending;
     const bool drop = (i.sub & kDrop) != 0;
-    const std::string who = machine::describe_lanes(w, LaneMask{1} << l);
+    const auto who = [&] { return machine::describe_lanes(w, LaneMask{1} << l); };
     take_arrivals(*p.owner, b, count, (i.sub & kNoComplete) != 0, who);
     if (drop) {
       if (count > b.expected) {
         throw make_fault("arrival-count-mismatch",
-                         fmt::format("{} drops {} arrivals of `{}`, which expects only {}", who, count,
+                         fmt::format("{} drops {} arrivals of `{}`, which expects only {}", who(), count,
                                      barrier_name(*p.owner, p.offset), b.expected));
       }
       b.expected -= count;
@@ -409,7 +411,7 @@ void complete_tx(Cta& owner, uint32_t offset, int64_t bytes, const Inst* inst, u
 
 void arrive_async(Cta& owner, uint32_t offset, const Inst* inst, uint64_t op) {
   Mbarrier& b = live_barrier(owner, offset, "an asynchronous arrive");
-  take_arrivals(owner, b, 1, false, "cp.async.mbarrier.arrive");
+  take_arrivals(owner, b, 1, false, [] { return "cp.async.mbarrier.arrive"; });
   notify(MbarrierEvent::Kind::CopyArrive, nullptr, inst, 0, owner, b, b.phase, 1, 0, Sem::Release, Scope::Cta, op);
   settle(owner, b, inst, owner.domain->now);
 }

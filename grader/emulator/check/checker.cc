@@ -185,6 +185,7 @@ struct ThreadState {
 };
 
 struct CtaState {
+  explicit CtaState(ShadowBytes* shadow_bytes) : shared(shadow_bytes) {}
   uint32_t base = 0;  ///< key of warp 0
   Shadow shared;
   std::unordered_map<uint32_t, BarrierState> barriers;  ///< by offset
@@ -248,9 +249,10 @@ int rank_of(const Diagnostic& d) {
 
 struct Checker::State {
   Launch* launch = nullptr;
+  ShadowBytes shadow_bytes;  ///< of `global` and of all `ctas`, which it must outlive
   std::unordered_map<const Cta*, std::unique_ptr<CtaState>> ctas;
   std::vector<const Cta*> cta_of_key;  ///< linear CTA → Cta while it lives
-  Shadow global;
+  Shadow global{&shadow_bytes};
   std::unordered_map<uint64_t, Location> global_locations;
   std::map<std::pair<const Cta*, uint32_t>, Location> shared_locations;
   std::vector<Operation> operations;  ///< index = Operation number; id − 1
@@ -260,9 +262,20 @@ struct Checker::State {
   std::vector<Suspect> suspects;
   std::set<std::tuple<std::string_view, const Inst*, const Inst*>> known_findings;
   uint32_t warps_per_cta = 0;
+  /// What of() found last.
+  ///@{
+  const Cta* last_cta = nullptr;
+  CtaState* last_cta_state = nullptr;
+  ///@}
 
   // --- lookups ---
-  CtaState& of(const Cta& cta) { return *ctas.at(&cta); }
+  CtaState& of(const Cta& cta) {
+    if (&cta != last_cta) {
+      last_cta_state = ctas.at(&cta).get();
+      last_cta = &cta;
+    }
+    return *last_cta_state;
+  }
   WarpState& of(const Warp& w) { return *of(*w.cta).warps[w.index]; }
   const machine::Program& program() const { return *launch->program; }
   SourcePlace place(const Inst* i) const { return i == nullptr ? SourcePlace{} : program().place(*i); }
@@ -494,6 +507,7 @@ struct Checker::State {
   /// An arrival after a wait on the same barrier that was not what the thread needs.
   void suspect_waits(WarpState& w, uint64_t barrier, const MbarrierEvent& e);
   void explain_deadlock();
+  void print_cycle();
   void check_bytes_at_exit(Cta& cta);
   Finding wait_at_fault(const Inst* wait, bool stale, uint64_t phase, const SourcePlace& next,
                         const std::string& what_follows) const;
@@ -535,7 +549,8 @@ void Checker::State::report_thread_race(const Accessor& a, LaneMask lanes, uint3
 /// A thread's access of words whose last write is `w`, by another thread.
 void Checker::State::race_with_write(const WriteRecord& w, const RowPiece& piece, const Accessor& a) {
   const uint32_t common = w.words & piece.words;
-  if (common == 0 || knows_all(a.k->order, w.key, w.n) || morally_strong(a, w.strong, w.key)) return;
+  if (common == 0 || (w.key == a.key && w.straight && piece.straight)) return;  // each lane its own word again
+  if (knows_all(a.k->order, w.key, w.n) || morally_strong(a, w.strong, w.key)) return;
   for (uint32_t rest = common; rest != 0; rest &= rest - 1) {
     const auto word = static_cast<uint32_t>(__builtin_ctz(rest));
     const int writer = w.lane[word];
@@ -574,7 +589,7 @@ void Checker::State::thread_reads(Plane& plane, const RowPiece& piece, const Acc
   // The usual case in a loop: the same lanes read the same words again, later.
   for (ReadRecord& r : plane.reads) {
     if (r.key == a.key && r.party == Party::Thread && r.words == piece.words && r.strong == a.strong &&
-        r.lanes == piece.lanes) {
+        ((r.straight && piece.straight) || r.lanes == piece.lanes)) {
       r.inst = a.inst;
       r.n = a.n;
       return;
@@ -601,13 +616,15 @@ void Checker::State::thread_reads(Plane& plane, const RowPiece& piece, const Acc
   }
   if (same != nullptr) {
     same->words |= piece.words;
+    same->straight = same->straight && piece.straight;
     for (uint32_t rest = piece.words; rest != 0; rest &= rest - 1) {
       const auto word = static_cast<size_t>(__builtin_ctz(rest));
       same->lanes[word] |= piece.lanes[word];
     }
   }
   std::erase_if(plane.reads, [](const ReadRecord& r) { return r.words == 0; });
-  if (same == nullptr) plane.reads.push_back({a.inst, a.key, a.n, piece.words, Party::Thread, a.strong, piece.lanes});
+  if (same == nullptr)
+    plane.reads.push_back({a.inst, a.key, a.n, piece.words, Party::Thread, a.strong, piece.lanes, piece.straight});
 }
 
 void Checker::State::thread_writes(Plane& plane, const RowPiece& piece, const Accessor& a) {
@@ -655,6 +672,7 @@ void Checker::State::thread_writes(Plane& plane, const RowPiece& piece, const Ac
            a.party(piece.lanes[word]), {Party::Async, o.key, r.n, 0});
       continue;
     }
+    if (r.key == a.key && r.straight && piece.straight) continue;  // each lane its own word
     if (knows_all(a.k->order, r.key, r.n) || morally_strong(a, r.strong, r.key)) continue;
     for (uint32_t rest = common; rest != 0; rest &= rest - 1) {
       const auto word = static_cast<uint32_t>(__builtin_ctz(rest));
@@ -682,6 +700,16 @@ void Checker::State::thread_writes(Plane& plane, const RowPiece& piece, const Ac
   record.words = piece.words;
   record.party = Party::Thread;
   record.strong = a.strong;
+  record.straight = piece.straight;
+  if (piece.straight) {
+    static constexpr auto kEachItsOwn = [] {
+      std::array<uint8_t, 32> lane{};
+      for (uint8_t l = 0; l < 32; l++) lane[l] = l;
+      return lane;
+    }();
+    record.lane = kEachItsOwn;
+    return;
+  }
   for (uint32_t rest = piece.words; rest != 0; rest &= rest - 1) {
     const auto word = static_cast<size_t>(__builtin_ctz(rest));
     const LaneMask writers = piece.lanes[word];
@@ -777,12 +805,22 @@ void Checker::State::async_reads(Plane& plane, const RowPiece& piece, const Oper
            me, {Party::Async, p.key, w.n, 0});
     }
   }
+  ReadRecord* record = nullptr;
   for (ReadRecord& r : plane.reads) {
-    if (r.party == Party::Async && complete(operations[r.n], k.order, true))
+    if (r.party != Party::Async || !complete(operations[r.n], k.order, true)) continue;
+    if (record == nullptr && r.words == piece.words) {
+      record = &r;
+    } else {
       r.words &= ~piece.words;  // over before this one begins
+    }
+  }
+  if (record != nullptr) {  // an operation in a loop: in place
+    record->inst = o.info.inst;
+    record->key = o.key;
+    record->n = index;
   }
   std::erase_if(plane.reads, [](const ReadRecord& r) { return r.words == 0; });
-  plane.reads.push_back({o.info.inst, o.key, index, piece.words, Party::Async, Scope::None, {}});
+  if (record == nullptr) plane.reads.push_back({o.info.inst, o.key, index, piece.words, Party::Async, Scope::None, {}});
 }
 
 void Checker::State::async_writes(Plane& plane, const RowPiece& piece, const Operation& o, const Knowledge& k,
@@ -883,8 +921,16 @@ void Checker::State::async_writes(Plane& plane, const RowPiece& piece, const Ope
     }
   }
   drop(plane.reads, piece.words);
-  drop(plane.writes, piece.words);
-  plane.writes.push_back({o.info.inst, o.key, index, piece.words, Party::Async, Scope::None, {}});
+  const bool alone = plane.writes.size() == 1 && plane.writes[0].words == piece.words;
+  if (!alone) drop(plane.writes, piece.words);
+  WriteRecord& record = alone ? plane.writes[0] : plane.writes.emplace_back();
+  record.inst = o.info.inst;
+  record.key = o.key;
+  record.n = index;
+  record.words = piece.words;
+  record.party = Party::Async;
+  record.strong = Scope::None;
+  record.straight = false;
 }
 
 // --- events
@@ -894,14 +940,14 @@ Checker::Checker() : s_(std::make_unique<State>()) {}
 Checker::~Checker() = default;
 
 void Checker::launch_begin(Launch& launch) {
-  *s_ = State{};
+  s_ = std::make_unique<State>();
   s_->launch = &launch;
   s_->warps_per_cta = static_cast<uint32_t>((launch.config.block.volume() + 31) / 32);
 }
 
 void Checker::cta_begin(Cta& cta) {
   State& s = *s_;
-  auto c = std::make_unique<CtaState>();
+  auto c = std::make_unique<CtaState>(&s.shadow_bytes);
   c->cta = &cta;
   c->base = cta.linear * s.warps_per_cta;
   for (Warp& w : cta.warps) {
@@ -911,19 +957,19 @@ void Checker::cta_begin(Cta& cta) {
     ws->groups.emplace_back().mask = kFullMask;
     c->warps.push_back(std::move(ws));
   }
-  for (const Cta*& old : s.cta_of_key) {
-    if (old == &cta) old = nullptr;  // a finished block's storage, used again
-  }
+  // A finished block's storage, used again.
+  if (const auto old = s.ctas.find(&cta); old != s.ctas.end())
+    s.cta_of_key[old->second->base / s.warps_per_cta] = nullptr;
   if (s.cta_of_key.size() <= cta.linear) s.cta_of_key.resize(cta.linear + 1, nullptr);
   s.cta_of_key[cta.linear] = &cta;
   s.ctas[&cta] = std::move(c);
+  s.last_cta = nullptr;
 }
 
 void Checker::cta_end(Cta& cta) {
   State& s = *s_;
   s.check_bytes_at_exit(cta);
-  shadow_bytes_ = std::max(shadow_bytes_, s.of(cta).shared.host_bytes());
-  s.of(cta).shared = Shadow{};
+  s.of(cta).shared.clear();
   for (auto& [offset, b] : s.of(cta).barriers) s.arrivals[b.key] = std::move(b.arrivals);
   std::erase_if(s.shared_locations, [&](const auto& l) { return l.first.first == &cta; });
 }
@@ -951,7 +997,7 @@ void each_piece(const Access& a, LaneMask mask, F&& f) {
     uint64_t off = 0;
     for (uint64_t l = 0; l < 32; l++) off |= a.address[l] ^ (a.address[0] + 4 * l);
     if (off == 0) {
-      f(RowPiece{a.address[0], ~0u, 0xf, kIdentity});
+      f(RowPiece{a.address[0], ~0u, 0xf, kIdentity, true});
       return;
     }
   }
@@ -1386,7 +1432,83 @@ void Checker::State::check_bytes_at_exit(Cta& cta) {
   }
 }
 
+/// Barriers that wait for each other: who signalled one in earlier phases, and not in this one, waits for the next.
+void Checker::State::print_cycle() {
+  struct Edge {
+    uint32_t to;       ///< barrier, as an index into `nodes`
+    std::string text;  ///< "warp 0, which waits for `empty[0]` (kernel.cu:34)"
+  };
+  struct Node {
+    Cta* owner;
+    uint32_t offset;
+    std::vector<Edge> edges;
+  };
+  std::vector<Node> nodes;
+  const auto node_of = [&nodes](Cta* owner, uint32_t offset) {
+    for (uint32_t k = 0; k < nodes.size(); k++) {
+      if (nodes[k].owner == owner && nodes[k].offset == offset) return k;
+    }
+    nodes.push_back({owner, offset, {}});
+    return static_cast<uint32_t>(nodes.size() - 1);
+  };
+  const auto each_wait = [&](auto&& f) {
+    for (auto& d : launch->resident) {
+      for (auto& cta : d->ctas) {
+        for (Warp& w : cta->warps) {
+          for (const machine::Fragment& x : w.fragments) {
+            const bool blocked = x.state == machine::Fragment::State::Blocked;
+            if (!blocked && x.state != machine::Fragment::State::Spinning) continue;
+            for (const machine::WaitTarget& t : blocked ? x.waits : x.last_test) {
+              if (t.kind == machine::WaitTarget::Kind::Mbarrier) f(w, t, blocked ? x.wait_pc : x.test_pc);
+            }
+          }
+        }
+      }
+    }
+  };
+  each_wait([&](Warp&, const machine::WaitTarget& t, uint32_t) { node_of(t.owner, t.offset); });
+  for (Node& n : nodes) {
+    const async::Mbarrier* b = async::state(*n.owner).find(n.offset);
+    if (b == nullptr) continue;
+    const std::vector<ArrivalRecord>& history = of(*n.owner).barriers[n.offset].arrivals;
+    each_wait([&](Warp& w, const machine::WaitTarget& t, uint32_t pc) {
+      const uint32_t key = of(*w.cta).warps[w.index]->key;
+      LaneMask before = 0, now = 0;
+      for (const ArrivalRecord& a : history) {
+        if (a.key == key) (a.phase == b->phase ? now : before) |= a.mask;
+      }
+      const LaneMask owing = before & ~now & t.mask;
+      if (owing == 0) return;
+      n.edges.push_back({node_of(t.owner, t.offset), fmt::format("{}, who wait for `{}` ({})", who(key, owing),
+                                                                 async::barrier_name(*t.owner, t.offset),
+                                                                 at(program().place(program().code[pc])))});
+    });
+  }
+  // Walk from each node along first edges not yet walked; a node met again closes the cycle.
+  for (uint32_t start = 0; start < nodes.size(); start++) {
+    std::vector<std::pair<uint32_t, const Edge*>> path;
+    std::vector<bool> seen(nodes.size(), false);
+    for (uint32_t at_node = start; !seen[at_node];) {
+      seen[at_node] = true;
+      if (nodes[at_node].edges.empty()) break;
+      const Edge& e = nodes[at_node].edges.front();
+      path.emplace_back(at_node, &e);
+      at_node = e.to;
+      if (at_node != start) continue;
+      std::string text = "cycle: ";
+      for (const auto& [from, edge] : path) {
+        text += fmt::format("`{}` misses an arrival of {}; ",
+                            async::barrier_name(*nodes[from].owner, nodes[from].offset), edge->text);
+      }
+      text.resize(text.size() - 2);
+      launch->state.push_back(std::move(text));
+      return;
+    }
+  }
+}
+
 void Checker::State::explain_deadlock() {
+  print_cycle();
   for (auto& d : launch->resident) {
     for (auto& cta : d->ctas) {
       for (Warp& w : cta->warps) {
@@ -1591,8 +1713,8 @@ void Checker::launch_end(Launch& launch) {
   for (Finding& f : s.findings) launch.report(std::move(f.diagnostic));
   std::stable_sort(launch.diagnostics.begin(), launch.diagnostics.end(),
                    [](const Diagnostic& a, const Diagnostic& b) { return rank_of(a) < rank_of(b); });
-  shadow_bytes_ = std::max(shadow_bytes_, s.global.host_bytes());
-  *s_ = State{};
+  shadow_bytes_ = s.shadow_bytes.most;
+  s_ = std::make_unique<State>();
 }
 
 }  // namespace handoff::check

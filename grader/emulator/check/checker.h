@@ -33,7 +33,8 @@ class Checker : public machine::Observer {
   void async_op(const machine::AsyncOpInfo& info, machine::AsyncOpInfo::Milestone milestone) override;
   void group(const machine::GroupEvent& event) override;
 
-  /// Host bytes of shadow memory at its largest, and the bytes of shared memory that it stood for.
+  /// Host bytes of shadow memory at its largest during the last launch, for global memory and all CTAs
+  /// that lived at that moment.
   size_t shadow_bytes() const { return shadow_bytes_; }
 
  private:

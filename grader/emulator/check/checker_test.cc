@@ -7,6 +7,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -459,6 +460,27 @@ TEST(CheckerTest, FoundByComparison) {
            only("%p4", "OUT1", delay(3000, "D") + "st.global.u32 [%outp], %r5; // here\n"),
        2},
   });
+}
+
+/// Thread 0 signals `full` and thread 32 `empty`, each once; then each waits for the other's second signal before it
+/// gives its own.
+TEST(CheckerTest, ACycleOfBarriersIsPrinted) {
+  const std::string signal_full = "mbarrier.arrive.shared::cta.b64 %rd5, [full];\n",
+                    signal_empty = "mbarrier.arrive.shared::cta.b64 %rd5, [empty];\n";
+  const Case c{"each waits for the other", "",
+               init() + only("%p0", "A", signal_full + wait("empty", 0, "A0") + wait("empty", 1, "A1") + signal_full) +
+                   only("%p2", "B", signal_empty + wait("full", 0, "B0") + wait("full", 1, "B1") + signal_empty)};
+  const Outcome o = run_checked(c, {});
+  SCOPED_TRACE(async::testing::text_of(o) + o.body);
+  ASSERT_FALSE(o.diagnostics.empty());
+  EXPECT_EQ(o.diagnostics[0].id, "deadlock");
+  const auto cycle =
+      std::find_if(o.state.begin(), o.state.end(), [](const std::string& l) { return l.starts_with("cycle: "); });
+  ASSERT_NE(cycle, o.state.end());
+  EXPECT_NE(cycle->find("`full` misses an arrival of warp 0 lane 0, who wait for `empty`"), std::string::npos)
+      << *cycle;
+  EXPECT_NE(cycle->find("`empty` misses an arrival of warp 1 lane 0, who wait for `full`"), std::string::npos)
+      << *cycle;
 }
 
 }  // namespace

@@ -601,5 +601,66 @@ TEST(ModelTest, AgreesWithTheReferenceOnRandomProtocols) {
   }
 }
 
+/// Two full warps on two rows of shared memory: lanes in order, which the checker takes a row at a time, and reversed,
+/// shifted, half and single lanes, which it takes word by word.
+Kernel rows(uint64_t seed) {
+  std::mt19937_64 random(seed);
+  const auto below = [&random](uint32_t n) { return static_cast<uint32_t>(random() % n); };
+  Kernel k;
+  k.block = {64, 1, 1};
+  k.shared = ".shared .align 128 .b8 data[256];\n";
+  k.in.assign(64, 7);
+  k.out.assign(64, 0);
+  k.body = R"(
+    and.b32 %r1, %t, 31;
+    mov.u32 %r2, data;
+    mad.lo.u32 %r10, %r1, 4, %r2;
+    xor.b32 %r3, %r1, 31;
+    mad.lo.u32 %r11, %r3, 4, %r2;
+    add.u32 %r4, %r1, 1;
+    and.b32 %r4, %r4, 31;
+    mad.lo.u32 %r12, %r4, 4, %r2;
+    setp.eq.u32 %p0, %w, 0;
+    setp.ne.u32 %p1, %w, 0;
+    setp.lt.and.u32 %p2, %r1, 16, %p0;
+    setp.lt.and.u32 %p3, %r1, 16, %p1;
+    setp.eq.and.u32 %p4, %r1, 5, %p0;
+    setp.eq.and.u32 %p5, %r1, 5, %p1;
+)";
+  const uint32_t lines = 3 + below(8);
+  for (uint32_t n = 0; n < lines; n++) {
+    const uint32_t warp = below(2);
+    if (below(100) < 25) {
+      k.body += "bar.sync 0;\n";
+    } else if (below(100) < 10) {
+      const std::string g = "@%p" + std::to_string(4 + warp) + " ";
+      k.body += g + "cp.async.bulk.global.shared::cta.bulk_group [%outp], [data], 128;\n";
+      k.body += g + "cp.async.bulk.commit_group;\n" + g + "cp.async.bulk.wait_group.read 0;\n";
+    } else {
+      const uint32_t who = below(100) < 60 ? warp : below(100) < 50 ? 2 + warp : 4 + warp;
+      const uint32_t base = below(100) < 60 ? 10 : 11 + below(2);
+      const std::string place = "[%r" + std::to_string(base) + (below(4) == 0 ? "+128]" : "]");
+      k.body += "@%p" + std::to_string(who) +
+                (below(2) == 0 ? " ld.shared.u32 %r20, " + place : " st.shared.u32 " + place + ", %t") + ";\n";
+    }
+  }
+  return k;
+}
+
+TEST(ModelTest, AgreesWithTheReferenceOnWholeRows) {
+  const uint64_t programs = setting("HANDOFF_MODEL_PROGRAMS", 2000) / 10;
+  size_t silent = 0, races = 0;
+  for (uint64_t seed = 1; seed <= programs; seed++) {
+    Kernel k = rows(seed);
+    k.schedule.kind = machine::Schedule::Kind::Random;
+    k.schedule.seed = seed;
+    const Compared c = compare(k);
+    ASSERT_EQ(c.disagreement, "") << "seed " << seed << k.body;
+    (c.checker.empty() ? silent : races)++;
+  }
+  EXPECT_GT(silent * 20, programs);
+  EXPECT_GT(races * 20, programs);
+}
+
 }  // namespace
 }  // namespace handoff::check::testing

@@ -7,7 +7,9 @@
 // same words is dropped, so rows stay small.
 #pragma once
 
+#include <algorithm>
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <unordered_map>
@@ -30,6 +32,7 @@ struct WriteRecord {
   Party party = Party::None;                     ///< thread or operation
   machine::Scope strong = machine::Scope::None;  ///< scope of a strong access; None: weak
   std::array<uint8_t, 32> lane = {};             ///< that wrote word w
+  bool straight = false;                         ///< lane w wrote word w, for each of `words`
 };
 
 /// Words of a row that were read since their last write.
@@ -41,12 +44,22 @@ struct ReadRecord {
   Party party = Party::None;                     ///< thread or operation
   machine::Scope strong = machine::Scope::None;  ///< scope of a strong access; None: weak
   std::array<uint32_t, 32> lanes = {};           ///< that read word w
+  bool straight = false;                         ///< lane w alone read word w, for each of `words`
 };
 
 /// Records of one byte of each word of a row, or of whole words.
 struct Plane {
   std::vector<WriteRecord> writes;  ///< disjoint words
   std::vector<ReadRecord> reads;    ///< may overlap
+
+  /// Bytes of host memory behind it.
+  size_t host_bytes() const { return writes.capacity() * sizeof(WriteRecord) + reads.capacity() * sizeof(ReadRecord); }
+};
+
+/// Host memory of several shadows together.
+struct ShadowBytes {
+  size_t now = 0;   ///< in use
+  size_t most = 0;  ///< the largest so far
 };
 
 /// The words of one row that an access touches.
@@ -55,6 +68,7 @@ struct RowPiece {
   uint32_t words = 0;                   ///< bit w: word w
   uint8_t bytes = 0xf;                  ///< bit b: byte b of each of these words
   std::array<uint32_t, 32> lanes = {};  ///< that touch word w (threads)
+  bool straight = false;                ///< all 32 words, lane w alone at word w
 };
 
 /// See the top of the file.
@@ -62,20 +76,34 @@ class Shadow {
  public:
   static constexpr uint64_t kRowBytes = 128;  ///< 32 words
 
+  /// `total`, if any, counts this shadow too; it must outlive the shadow.
+  explicit Shadow(ShadowBytes* total = nullptr) : total_(total) {}
+  ~Shadow() { clear(); }
+  Shadow(const Shadow&) = delete;
+  Shadow& operator=(const Shadow&) = delete;
+
   /// Calls f(plane, first_byte) for each plane that the piece concerns.
   template <class F>
   void visit(const RowPiece& piece, F&& f) {
     Row& row = row_of(piece.row);
+    // Planes grow and shrink only in f.
+    const auto counted = [&](Plane& plane, uint32_t byte) {
+      const size_t before = plane.host_bytes();
+      f(plane, byte);
+      if (const size_t after = plane.host_bytes(); after != before) count(after - before);
+    };
     if (!row.bytes && piece.bytes == 0xf) {
-      f(row.whole, 0u);
+      counted(row.whole, 0u);
       return;
     }
     if (!row.bytes) {
       row.bytes = std::make_unique<std::array<Plane, 3>>();
       row.bytes->fill(row.whole);
+      count(sizeof(*row.bytes));
+      for (const Plane& p : *row.bytes) count(p.host_bytes());
     }
     for (uint32_t b = 0; b < 4; b++) {
-      if ((piece.bytes >> b & 1) != 0) f(b == 0 ? row.whole : (*row.bytes)[b - 1], b);
+      if ((piece.bytes >> b & 1) != 0) counted(b == 0 ? row.whole : (*row.bytes)[b - 1], b);
     }
   }
   /// Calls f(piece) for each row of the contiguous range [address, address + bytes); lanes are left empty.
@@ -98,8 +126,10 @@ class Shadow {
       f(p);
     }
   }
-  /// Bytes of host memory in use, about.
-  size_t host_bytes() const;
+  /// Forgets everything and gives the memory back.
+  void clear();
+  /// Bytes of host memory in use, without what the heap and the table of pages add.
+  size_t host_bytes() const { return bytes_; }
 
  private:
   static constexpr uint64_t kPageRows = 32;
@@ -112,13 +142,25 @@ class Shadow {
     const uint64_t page = address / (kPageRows * kRowBytes);
     if (page != last_page_ || last_ == nullptr) {
       std::unique_ptr<Page>& p = pages_[page];
-      if (!p) p = std::make_unique<Page>();
+      if (!p) {
+        p = std::make_unique<Page>();
+        count(sizeof(Page));
+      }
       last_page_ = page;
       last_ = p.get();
     }
     return (*last_)[address / kRowBytes % kPageRows];
   }
+  /// `change` modulo 2^64: less memory is a large number.
+  void count(size_t change) {
+    bytes_ += change;
+    if (total_ == nullptr) return;
+    total_->now += change;
+    total_->most = std::max(total_->most, total_->now);
+  }
   std::unordered_map<uint64_t, std::unique_ptr<Page>> pages_;
+  size_t bytes_ = 0;
+  ShadowBytes* total_;
   uint64_t last_page_ = 0;
   Page* last_ = nullptr;
 };

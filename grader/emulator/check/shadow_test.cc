@@ -105,13 +105,29 @@ TEST(ShadowTest, RemembersTheLastWriterOfEachByte) {
 }
 
 TEST(ShadowTest, CountsWhatItHolds) {
-  Shadow shadow;
+  ShadowBytes total;
+  Shadow shadow(&total);
   EXPECT_EQ(shadow.host_bytes(), 0u);
-  shadow.visit({0, 1, 0xf, {}}, [](Plane&, uint32_t) {});
+  shadow.visit({0, 1, 0xf, {}}, [](Plane& p, uint32_t) { p.writes.resize(3); });
   const size_t one = shadow.host_bytes();
-  EXPECT_GT(one, 0u);
-  shadow.visit({0, 1, 0x1, {}}, [](Plane& p, uint32_t) { p.reads.emplace_back(); });
-  EXPECT_GT(shadow.host_bytes(), one);
+  EXPECT_GE(one, 3 * sizeof(WriteRecord));
+  EXPECT_EQ(total.now, one);
+  // Splitting a row copies its records to the planes of the other bytes.
+  shadow.visit({0, 1, 0x1, {}}, [](Plane& p, uint32_t) { p.reads.resize(2); });
+  EXPECT_GE(shadow.host_bytes(), one + 9 * sizeof(WriteRecord) + 2 * sizeof(ReadRecord));
+  const size_t split = shadow.host_bytes();
+  shadow.visit({0, 1, 0x1, {}}, [](Plane& p, uint32_t) { p.reads = std::vector<ReadRecord>(); });
+  EXPECT_LE(shadow.host_bytes(), split - 2 * sizeof(ReadRecord));
+  {
+    Shadow other(&total);
+    other.visit({512, 1, 0xf, {}}, [](Plane& p, uint32_t) { p.reads.resize(100); });
+    EXPECT_EQ(total.now, shadow.host_bytes() + other.host_bytes());
+  }
+  EXPECT_EQ(total.now, shadow.host_bytes()) << "a shadow gives its share back when it dies";
+  EXPECT_GT(total.most, total.now);
+  shadow.clear();
+  EXPECT_EQ(shadow.host_bytes(), 0u);
+  EXPECT_EQ(total.now, 0u);
 }
 
 }  // namespace

@@ -27,7 +27,7 @@ namespace {
 using ptx::Operand;
 using ptx::Type;
 
-Observer* observer(Warp& w) { return w.cta->launch->observer; }
+Observer* observer(Warp& w) { return watcher(*w.cta->launch); }
 
 uint32_t first_lane_u32(const Warp& w, uint32_t slot, LaneMask mask) {
   return lanes<uint32_t>(w.regs, slot)[__builtin_ctz(mask)];
@@ -65,8 +65,8 @@ void check_barrier(Cta& cta, uint32_t id, uint64_t when) {
   const bool complete = b.expected == 0 ? everybody_arrived(cta, b) : arrived_threads(b) >= b.expected;
   if (!complete) return;
   cta.domain->now = std::max(cta.domain->now, when);
-  if (cta.launch->observer != nullptr) {
-    cta.launch->observer->barrier({BarrierEvent::Kind::Complete, cta.warps.data(), nullptr, 0, id, b.generation});
+  if (Observer* o = watcher(*cta.launch); o != nullptr) {
+    o->barrier({BarrierEvent::Kind::Complete, cta.warps.data(), nullptr, 0, id, b.generation});
   }
   // The results of barrier.red are written now: when the waiters run again, the next use of the barrier may have begun.
   for (Warp& w : cta.warps) {

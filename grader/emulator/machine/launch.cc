@@ -144,7 +144,7 @@ class Runner {
       fill_specials(*cta, w);
     }
     if (l_.async != nullptr && l_.async->make_state != nullptr) cta->async = l_.async->make_state(*cta);
-    if (l_.observer != nullptr) l_.observer->cta_begin(*cta);
+    if (Observer* o = watcher(l_); o != nullptr) o->cta_begin(*cta);
     return cta;
   }
 
@@ -390,7 +390,7 @@ class Runner {
   void end_cta(Cta& cta) {
     cta.done = true;
     if (l_.async != nullptr && l_.async->cta_end != nullptr) l_.async->cta_end(cta);
-    if (l_.observer != nullptr) l_.observer->cta_end(cta);
+    if (Observer* o = watcher(l_); o != nullptr) o->cta_end(cta);
   }
 
   void finish(Domain& d) {
@@ -560,8 +560,9 @@ std::string check_config(const Program& program, const LaunchConfig& config, con
 
 LaunchStatus run(Launch& launch) {
   launch.random.state = launch.config.schedule.seed * 0x2545f4914f6cdd1dull + 1;
-  launch.observe_accesses = launch.observer != nullptr && launch.observer->wants_accesses();
-  if (launch.observer != nullptr) launch.observer->launch_begin(launch);
+  Observer* const observer = watcher(launch);
+  launch.observe_accesses = observer != nullptr && observer->wants_accesses();
+  if (observer != nullptr) observer->launch_begin(launch);
   LaunchStatus status = LaunchStatus::Ok;
   Runner runner(launch);
   try {
@@ -576,7 +577,7 @@ LaunchStatus run(Launch& launch) {
     launch.report(std::move(fault.diagnostic));
     for (const auto& d : launch.resident) launch.modeled_cycles = std::max(launch.modeled_cycles, d->now);
   }
-  if (launch.observer != nullptr) launch.observer->launch_end(launch);
+  if (observer != nullptr) observer->launch_end(launch);
   launch.resident.clear();
   return status;
 }

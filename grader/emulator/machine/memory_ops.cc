@@ -189,8 +189,8 @@ inline uint64_t lane_address(const Warp& w, const Inst& i, int lane) {
 class Recorder {
  public:
   Recorder(Warp& w, const Inst& i, Access::Kind kind, Sem sem, Scope scope, uint32_t bytes, bool wanted = true)
-      : w_(w), on_(wanted && w.cta->launch->observe_accesses), access_{&w,  &i,    0,     kind,     Region::Global,
-                                                                       sem, scope, bytes, address_, nullptr} {}
+      : w_(w), on_(wanted && watches_accesses(*w.cta->launch)), access_{&w,  &i,    0,     kind,     Region::Global,
+                                                                        sem, scope, bytes, address_, nullptr} {}
   ~Recorder() = default;
   void add(int lane, const Target& t) {
     if (!on_) return;
@@ -201,7 +201,7 @@ class Recorder {
     address_[lane] = t.address;
   }
   void flush() {
-    if (access_.mask != 0) w_.cta->launch->observer->access(access_);
+    if (Observer* o = watcher(*w_.cta->launch); o != nullptr && access_.mask != 0) o->access(access_);
     access_.mask = 0;
   }
 
@@ -352,10 +352,11 @@ bool fast_places(const Warp& w, const Inst& i, LaneMask mask, const AccessMode& 
 
 /// Tells the observer, if it wants to know, of an access that fast_places() took.
 void observe_fast(Warp& w, const Inst& i, const AccessMode& m, Access::Kind kind, const Places& p) {
-  if (!w.cta->launch->observe_accesses || m.unobserved != 0) return;
+  if (!watches_accesses(*w.cta->launch) || m.unobserved != 0) return;
   const bool shared = (i.sub & kSpaceMask) == kSharedSpace;
-  w.cta->launch->observer->access({&w, &i, kFullMask, kind, shared ? Region::Shared : Region::Global, m.sem, m.scope, 4,
-                                   p.offset, shared ? w.cta : nullptr});
+  watcher(*w.cta->launch)
+      ->access({&w, &i, kFullMask, kind, shared ? Region::Shared : Region::Global, m.sem, m.scope, 4, p.offset,
+                shared ? w.cta : nullptr});
 }
 
 void load(Warp& w, const Inst& i, LaneMask mask) {

@@ -1,7 +1,8 @@
 // What the core tells whoever watches a run: the trace and the checker. The core knows only this interface.
 //
 // Calls come in the order in which things happen in the emulated run. Structures hold values only, valid during the
-// call. A run without observers pays one null test for each memory instruction.
+// call. A run without observers pays one null test for each memory instruction; tools/hooks_cost.py measures it against
+// a build that has no calls of observers at all.
 #pragma once
 
 #include <cstdint>
@@ -15,6 +16,14 @@ namespace handoff::machine {
 struct Cta;
 struct Warp;
 struct Launch;
+
+/// Whether the core calls observers. False only in the build that measures what the calls cost; there a launch that
+/// asks to be watched is not.
+#ifdef HANDOFF_NO_HOOKS
+inline constexpr bool kHooks = false;
+#else
+inline constexpr bool kHooks = true;
+#endif
 
 /// Memory order of an access or fence, PTX §8.3. Weak is the default of ld and st.
 enum class Sem : uint8_t { Weak, Relaxed, Acquire, Release, AcqRel, Sc, Volatile };

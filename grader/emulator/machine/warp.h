@@ -263,6 +263,11 @@ struct Launch {
   uint32_t push_stack(uint32_t parent, uint32_t return_pc);
 };
 
+/// Who watches `launch`; nullptr: nobody. The core asks only here, so that a build without hooks has no trace of them.
+inline Observer* watcher(const Launch& launch) { return kHooks ? launch.observer : nullptr; }
+/// Whether that one wants to know of every access.
+inline bool watches_accesses(const Launch& launch) { return kHooks && launch.observe_accesses; }
+
 /// Outcome of run().
 enum class LaunchStatus : uint8_t { Ok, Fault, Hang };
 
