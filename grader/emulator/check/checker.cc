@@ -500,7 +500,9 @@ struct Checker::State {
   void race_with_write(const WriteRecord& w, const RowPiece& piece, const Accessor& a);
   void report_thread_race(const Accessor& a, LaneMask lanes, uint32_t key, LaneMask other_lanes, uint32_t n,
                           const Inst* other, const char* other_verb, uint64_t address);
-  bool fence_missing(const Operation& o, const Knowledge& k, const WriteRecord& w, uint32_t words, uint64_t row,
+  void meets_thread_write(const WriteRecord& w, uint32_t words, uint64_t row, const Operation& o, const Knowledge& k,
+                          uint32_t index, Region region, const char* verb, const char* other_verb);
+  void fence_missing(const Operation& o, const Knowledge& k, const WriteRecord& w, uint32_t words, uint64_t row,
                      uint32_t index, Region region, const char* verb);
   std::string barrier_hint(const Operation& o) const;
 
@@ -723,12 +725,12 @@ void Checker::State::thread_writes(Plane& plane, const RowPiece& piece, const Ac
 
 // --- the rules: asynchronous operations ---
 
-/// Are the generic writes `w` of these words fenced by their writers? If not, reports it and returns true.
-bool Checker::State::fence_missing(const Operation& o, const Knowledge& k, const WriteRecord& w, uint32_t words,
+/// Are the generic writes `w` of these words fenced by their writers? If not, reports it.
+void Checker::State::fence_missing(const Operation& o, const Knowledge& k, const WriteRecord& w, uint32_t words,
                                    uint64_t row, uint32_t index, Region region, const char* verb) {
   const bool global = region == Region::Global;
   const ClockPtr& fenced = global ? k.fenced_global : k.fenced_shared;
-  if (knows_all(fenced, w.key, w.n)) return false;
+  if (knows_all(fenced, w.key, w.n)) return;
   // A word without any fence on the path says more than one whose fence is in the wrong place.
   int word = -1;
   bool misplaced = false;
@@ -741,7 +743,7 @@ bool Checker::State::fence_missing(const Operation& o, const Knowledge& k, const
     word = candidate;
     misplaced = elsewhere;
   }
-  if (word < 0) return false;
+  if (word < 0) return;
   const int lane = w.lane[static_cast<size_t>(word)];
   const std::string fence = global ? "fence.proxy.async.global" : "fence.proxy.async.shared::cta";
   find(misplaced ? "proxy-fence-misplaced" : "missing-proxy-fence", misplaced ? Severity::Warning : Severity::Error,
@@ -758,38 +760,46 @@ bool Checker::State::fence_missing(const Operation& o, const Knowledge& k, const
          d.related = {{place(w.inst), "written here; the fence belongs after this line"}};
        },
        {Party::Async, o.key, index, 0}, {Party::Thread, w.key, w.n, LaneMask{1} << lane});
-  return true;
+}
+
+/// An operation meets words that a thread wrote last: is the write ordered before its issue, and visible to its proxy?
+void Checker::State::meets_thread_write(const WriteRecord& w, uint32_t words, uint64_t row, const Operation& o,
+                                        const Knowledge& k, uint32_t index, Region region, const char* verb,
+                                        const char* other_verb) {
+  uint32_t unordered = 0;
+  if (!knows_all(k.order, w.key, w.n)) {
+    for (uint32_t rest = words; rest != 0; rest &= rest - 1) {
+      const auto word = static_cast<uint32_t>(__builtin_ctz(rest));
+      if (!knows(k.order, w.key, w.lane[word], w.n)) unordered |= 1u << word;
+    }
+  }
+  if (unordered != 0) {
+    const auto word = static_cast<uint32_t>(__builtin_ctz(unordered));
+    const LaneMask writer = LaneMask{1} << w.lane[word];
+    find("data-race", Severity::Error, o.info.inst, w.inst,
+         [&](Diagnostic& d) {
+           d.message =
+               fmt::format("the copy at {} {} {}, which {} {} at {}: nothing orders them", at(place(o.info.inst)), verb,
+                           bytes_name(region, row + 4 * word, 4), who(w.key, writer), other_verb, at(place(w.inst)));
+           d.hint = "A barrier between the write and the issue of the copy would order them.";
+           d.related = {{place(w.inst), "written here"}};
+         },
+         {Party::Async, o.key, index, 0}, {Party::Thread, w.key, w.n, writer});
+  }
+  // cp.async goes through the generic proxy itself.
+  const uint32_t ordered = words & ~unordered;
+  if (o.info.kind != AsyncOpInfo::Kind::CpAsync && ordered != 0)
+    fence_missing(o, k, w, ordered, row, index, region, verb);
 }
 
 void Checker::State::async_reads(Plane& plane, const RowPiece& piece, const Operation& o, const Knowledge& k,
                                  uint32_t index, Region region) {
-  const bool generic = o.info.kind == AsyncOpInfo::Kind::CpAsync;
   const PartyOf me{Party::Async, o.key, index, 0};
   for (const WriteRecord& w : plane.writes) {
     const uint32_t common = w.words & piece.words;
     if (common == 0) continue;
     if (w.party == Party::Thread) {
-      uint32_t unordered = 0;
-      if (!knows_all(k.order, w.key, w.n)) {
-        for (uint32_t rest = common; rest != 0; rest &= rest - 1) {
-          const auto word = static_cast<uint32_t>(__builtin_ctz(rest));
-          if (!knows(k.order, w.key, w.lane[word], w.n)) unordered |= 1u << word;
-        }
-      }
-      if (unordered != 0) {
-        const auto word = static_cast<uint32_t>(__builtin_ctz(unordered));
-        find("data-race", Severity::Error, o.info.inst, w.inst,
-             [&](Diagnostic& d) {
-               d.message = fmt::format("the copy at {} reads {}, which {} writes at {}: nothing orders them",
-                                       at(place(o.info.inst)), bytes_name(region, piece.row + 4 * word, 4),
-                                       who(w.key, LaneMask{1} << w.lane[word]), at(place(w.inst)));
-               d.hint = "A barrier between the write and the issue of the copy would order them.";
-               d.related = {{place(w.inst), "written here"}};
-             },
-             me, {Party::Thread, w.key, w.n, LaneMask{1} << w.lane[word]});
-      }
-      if (!generic && (common & ~unordered) != 0)
-        fence_missing(o, k, w, common & ~unordered, piece.row, index, region, "reads");
+      meets_thread_write(w, common, piece.row, o, k, index, region, "reads", "writes");
     } else if (w.n != index && !complete(operations[w.n], k.order, false)) {
       const Operation& p = operations[w.n];
       find(unfinished_id(p, false, "async-read-before-complete"), Severity::Error, o.info.inst, p.info.inst,
@@ -825,33 +835,12 @@ void Checker::State::async_reads(Plane& plane, const RowPiece& piece, const Oper
 
 void Checker::State::async_writes(Plane& plane, const RowPiece& piece, const Operation& o, const Knowledge& k,
                                   uint32_t index, Region region, bool reduction) {
-  const bool generic = o.info.kind == AsyncOpInfo::Kind::CpAsync;
   const PartyOf me{Party::Async, o.key, index, 0};
   for (const WriteRecord& w : plane.writes) {
     const uint32_t common = w.words & piece.words;
     if (common == 0) continue;
     if (w.party == Party::Thread) {
-      uint32_t unordered = 0;
-      if (!knows_all(k.order, w.key, w.n)) {
-        for (uint32_t rest = common; rest != 0; rest &= rest - 1) {
-          const auto word = static_cast<uint32_t>(__builtin_ctz(rest));
-          if (!knows(k.order, w.key, w.lane[word], w.n)) unordered |= 1u << word;
-        }
-      }
-      if (unordered != 0) {
-        const auto word = static_cast<uint32_t>(__builtin_ctz(unordered));
-        find("data-race", Severity::Error, o.info.inst, w.inst,
-             [&](Diagnostic& d) {
-               d.message = fmt::format("the copy at {} writes {}, which {} writes too at {}: nothing orders them",
-                                       at(place(o.info.inst)), bytes_name(region, piece.row + 4 * word, 4),
-                                       who(w.key, LaneMask{1} << w.lane[word]), at(place(w.inst)));
-               d.hint = "A barrier between the write and the issue of the copy would order them.";
-               d.related = {{place(w.inst), "written here"}};
-             },
-             me, {Party::Thread, w.key, w.n, LaneMask{1} << w.lane[word]});
-      }
-      if (!generic && (common & ~unordered) != 0)
-        fence_missing(o, k, w, common & ~unordered, piece.row, index, region, "overwrites");
+      meets_thread_write(w, common, piece.row, o, k, index, region, "overwrites", "writes too");
       continue;
     }
     if (w.n == index || complete(operations[w.n], k.order, false)) continue;
@@ -933,8 +922,7 @@ void Checker::State::async_writes(Plane& plane, const RowPiece& piece, const Ope
   record.straight = false;
 }
 
-// --- events
-// -----------------------------------------------------------------------------------------------------------
+// --- events ---
 
 Checker::Checker() : s_(std::make_unique<State>()) {}
 Checker::~Checker() = default;
@@ -1409,8 +1397,7 @@ void Checker::group(const GroupEvent& e) {
   w.n++;
 }
 
-// --- the end
-// ----------------------------------------------------------------------------------------------------------
+// --- the end ---
 
 void Checker::State::check_bytes_at_exit(Cta& cta) {
   for (const async::Mbarrier& b : async::state(cta).barriers) {
