@@ -300,12 +300,14 @@ SlotWidth width_of(uint32_t tagged) {
   return static_cast<SlotWidth>((tagged & 3u) == 1 ? 4 : (tagged & 3u) == 2 ? 8 : 16);
 }
 
-/// Where the lanes of a full warp access memory: host + offset[lane]. In a row: each lane's 4 bytes follow those of the
+/// Where the lanes of a full warp access memory: at(lane). In a row: each lane's 4 bytes follow those of the
 /// lane before.
 struct Places {
-  std::byte* host = nullptr;
+  std::byte* host = nullptr;  ///< of address `origin`
+  uint64_t origin = 0;
   uint64_t offset[kWarpSize];
   bool row = false;
+  std::byte* at(int lane) const { return host + (offset[lane] - origin); }
 };
 
 /// The common case made fast: full warp, global or shared memory, 4-byte elements of 32-bit slots, every lane in bounds
@@ -346,7 +348,8 @@ bool fast_places(const Warp& w, const Inst& i, LaneMask mask, const AccessMode& 
   if (space != kGlobalSpace) return false;
   const Allocation* al = launch.memory->find(lo, hi - lo + 4);
   if (al == nullptr || (write && !al->writable)) return false;
-  out->host = al->host - al->base;
+  out->host = al->host;
+  out->origin = al->base;
   return true;
 }
 
@@ -364,9 +367,9 @@ void load(Warp& w, const Inst& i, LaneMask mask) {
   if (Places p; fast_places(w, i, mask, m, false, &p)) {
     auto* d = lanes<uint32_t>(w.regs, slot_of(w.cta->launch->program->operand_pool[i.list]));
     if (p.row) {
-      std::memcpy(d, p.host + p.offset[0], 4 * kWarpSize);
+      std::memcpy(d, p.at(0), 4 * kWarpSize);
     } else {
-      for (int l = 0; l < kWarpSize; l++) std::memcpy(&d[l], p.host + p.offset[l], 4);
+      for (int l = 0; l < kWarpSize; l++) std::memcpy(&d[l], p.at(l), 4);
     }
     observe_fast(w, i, m, Access::Kind::Read, p);
     return;
@@ -397,9 +400,9 @@ void store(Warp& w, const Inst& i, LaneMask mask) {
   if (Places p; fast_places(w, i, mask, m, true, &p)) {
     const auto* v = lanes<uint32_t>(w.regs, slot_of(w.cta->launch->program->operand_pool[i.list]));
     if (p.row) {
-      std::memcpy(p.host + p.offset[0], v, 4 * kWarpSize);
+      std::memcpy(p.at(0), v, 4 * kWarpSize);
     } else {
-      for (int l = 0; l < kWarpSize; l++) std::memcpy(p.host + p.offset[l], &v[l], 4);
+      for (int l = 0; l < kWarpSize; l++) std::memcpy(p.at(l), &v[l], 4);
     }
     if ((i.sub & kSpaceMask) == kSharedSpace)
       touch_shared(*w.cta);
