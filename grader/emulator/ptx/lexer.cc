@@ -1,5 +1,6 @@
 #include "grader/emulator/ptx/lexer.h"
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <charconv>
@@ -171,7 +172,9 @@ void Lexer::lex_number() {
       double value = 0;
       const auto result = std::from_chars(start, end_, value);
       if (result.ec != std::errc()) {
-        cursor_ = p;
+        // Out of range, `ptr` is behind the constant; malformed, it is at its start. Every token moves forward, or
+        // those who skip to a ';' would never end.
+        cursor_ = std::max(result.ptr, start + 1);
         return invalid("malformed or out-of-range floating-point constant");
       }
       cursor_ = result.ptr;
