@@ -417,10 +417,13 @@ TEST(MbarrierTest, StoresOverALiveBarrierAreReported) {
   };
   for (const char* store :
        {"st.shared.u32 [full], 1;", "st.shared.u8 [full+7], %r2;", "st.shared.v4.u32 [before], {%r2, %r2, %r2, %r2};",
-        "atom.shared.add.u32 %r3, [full+4], 1;", "st.u64 [%rd1], %rd1;"}) {
-    EXPECT_TRUE(reports(with(store), "barrier-overwritten", store, "over the live mbarrier")) << store;
+        "atom.shared.add.u32 %r3, [full+4], 1;", "atom.shared.cas.b32 %r3, [full], 7, 7;", "st.u64 [%rd1], %rd1;",
+        "ld.shared.u64 %rd3, [full];", "ld.volatile.shared.u8 %r3, [full+7];", "ld.u32 %r3, [%rd1+4];",
+        "ld.shared.v4.u32 {%r3, %r3, %r3, %r3}, [before];"}) {
+    EXPECT_TRUE(reports(with(store), "barrier-overwritten", store, "of the live mbarrier")) << store;
   }
-  for (const char* access : {"st.shared.u64 [before], %rd1;", "st.shared.u64 [after], %rd1;"})
+  for (const char* access : {"st.shared.u64 [before], %rd1;", "st.shared.u64 [after], %rd1;",
+                             "ld.shared.u64 %rd3, [before];", "ld.shared.u64 %rd3, [after];"})
     EXPECT_TRUE(clean(with(access))) << access;
 }
 

@@ -212,25 +212,31 @@ class Recorder {
   Access access_;
 };
 
-/// A write changed memory: wake what may watch it, and look after barriers.
-void after_write(Warp& w, int lane, const Target& t, uint32_t bytes) {
+/// Do the bytes [lo, hi) of a CTA's shared memory include some of a live mbarrier?
+bool hits_barrier(Cta& cta, uint64_t lo, uint64_t hi) {
+  if (lo >= cta.guarded_hi || hi <= cta.guarded_lo) return false;
+  const AsyncHooks* async = cta.launch->async;
+  return async != nullptr && async->hits_barrier != nullptr &&
+         async->hits_barrier(cta, static_cast<uint32_t>(lo), static_cast<uint32_t>(hi - lo));
+}
+
+/// Only mbarrier operations may touch a live barrier (PTX §9.7.13.15.3). `does`: "reads", "writes".
+void guard_barrier(Warp& w, const Inst& i, int lane, const Target& t, uint32_t bytes, const char* does) {
+  if (t.region != Region::Shared || !hits_barrier(*t.owner, t.address, t.address + bytes)) return;
+  Launch& launch = *w.cta->launch;
+  launch.report(i, "barrier-overwritten",
+                fmt::format("{} {} {} bytes of the live mbarrier `{}`", describe_threads(w, LaneMask{1} << lane), does,
+                            bytes, launch.program->describe_shared(static_cast<uint32_t>(t.address) & ~7u)),
+                "A barrier's 8 bytes may be used for nothing else until mbarrier.inval; mbarrier.test_wait tells its "
+                "phase, the token of an arrive its pending count.");
+}
+
+/// A write changed memory: wake what may watch it.
+void after_write(Warp& w, const Target& t) {
   if (t.region == Region::Global) {
     touch_global(*w.cta->launch);
   } else if (t.region == Region::Shared) {
     touch_shared(*t.owner);
-    const auto offset = static_cast<uint32_t>(t.address);
-    if (offset < t.owner->guarded_hi && offset + bytes > t.owner->guarded_lo) {
-      Launch& launch = *w.cta->launch;
-      if (launch.async != nullptr && launch.async->hits_barrier != nullptr &&
-          launch.async->hits_barrier(*t.owner, offset, bytes)) {
-        const Inst& i = launch.program->code[w.fragment().pc];
-        launch.report(
-            i, "barrier-overwritten",
-            fmt::format("{} writes {} bytes over the live mbarrier `{}`", describe_threads(w, LaneMask{1} << lane),
-                        bytes, launch.program->describe_shared(offset & ~7u)),
-            "A barrier's 8 bytes may be used for nothing else until mbarrier.inval.");
-      }
-    }
   }
 }
 
@@ -311,7 +317,7 @@ struct Places {
 };
 
 /// The common case made fast: full warp, global or shared memory, 4-byte elements of 32-bit slots, every lane in bounds
-/// and aligned, no live mbarrier written over. Returns false if it does not apply; the slow path then finds out what is
+/// and aligned, no live mbarrier touched. Returns false if it does not apply; the slow path then finds out what is
 /// wrong.
 bool fast_places(const Warp& w, const Inst& i, LaneMask mask, const AccessMode& m, bool write, Places* out) {
   const Launch& launch = *w.cta->launch;
@@ -341,7 +347,7 @@ bool fast_places(const Warp& w, const Inst& i, LaneMask mask, const AccessMode& 
   const uint8_t space = i.sub & kSpaceMask;
   if (space == kSharedSpace) {
     if (lo < kSharedBase || hi > w.cta->smem.size() - 4) return false;
-    if (write && lo < w.cta->guarded_hi && hi + 4 > w.cta->guarded_lo) return false;
+    if (hits_barrier(*w.cta, lo, hi + 4)) return false;
     out->host = w.cta->smem.data();
     return true;
   }
@@ -382,6 +388,7 @@ void load(Warp& w, const Inst& i, LaneMask mask) {
   for_lanes(mask, [&](int l) { address[l] = lane_address(w, i, l); });
   for_lanes(mask, [&](int l) {
     const Target t = resolve(w, i, l, address[l], bytes, false, "reads");
+    guard_barrier(w, i, l, t, bytes, "reads");
     for (uint32_t e = 0; e < m.count; e++) {
       if (regs[e] == kNoOperand) continue;
       const SlotWidth slot = width_of(regs[e]);
@@ -420,7 +427,8 @@ void store(Warp& w, const Inst& i, LaneMask mask) {
       store_element(t.host + e * m.element, w.regs + slot_of(regs[e]) + static_cast<size_t>(l) * width_of(regs[e]),
                     m.element);
     }
-    after_write(w, l, t, bytes);
+    guard_barrier(w, i, l, t, bytes, "writes");
+    after_write(w, t);
     record.add(l, t);
   });
   record.flush();
@@ -592,7 +600,8 @@ void atomic(Warp& w, const Inst& i, LaneMask mask) {
         std::memcpy(r, old, m.element);
       }
     }
-    if (changed) after_write(w, l, t, bytes);
+    guard_barrier(w, i, l, t, bytes, "updates");
+    if (changed) after_write(w, t);
     record.add(l, t);
   });
   // An atomic that changed nothing (a failed cas in a spin loop) is an observation, not an effect.
@@ -669,7 +678,8 @@ void store_bulk(Warp& w, const Inst& i, LaneMask mask) {
     for (uint64_t k = 0; k < size; k += 8) {
       const Target t = resolve(w, i, l, a + k, 8, true, "writes");
       std::memset(t.host, 0, 8);
-      after_write(w, l, t, 8);
+      guard_barrier(w, i, l, t, 8, "writes");
+      after_write(w, t);
       Recorder record(w, i, Access::Kind::Write, Sem::Weak, Scope::None, 8);
       record.add(l, t);
       record.flush();

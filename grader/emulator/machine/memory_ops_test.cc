@@ -352,7 +352,7 @@ TEST(MemoryFaults, AtomicsAreChecked) {
   EXPECT_THAT(d.message, HasSubstr("updates 4 bytes"));
 }
 
-TEST(MemoryFaults, WriteOverALiveBarrierNamesItsThread) {
+TEST(MemoryFaults, OrdinaryAccessOfALiveBarrierNamesItsThread) {
   // An asynchronous layer that holds one barrier, 8 bytes at the start of `tile`.
   AsyncHooks hooks;
   hooks.make_state = [](Cta& cta) -> std::unique_ptr<AsyncCtaState> {
@@ -366,7 +366,13 @@ TEST(MemoryFaults, WriteOverALiveBarrierNamesItsThread) {
   const std::string store = "mov.u32 %r1, tile;\nmad.lo.u32 %r1, %id, 4, %r1;\nsetp.ge.u32 %p1, %id, ";
   const Outcome hit = run_body(store + "1;\n@%p1 st.shared.u32 [%r1], 0;\n", options, kShared);
   EXPECT_EQ(hit.status, LaunchStatus::Ok);
-  EXPECT_EQ(hit.problem(), "barrier-overwritten: thread 1 writes 4 bytes over the live mbarrier `tile`");
+  EXPECT_EQ(hit.problem(), "barrier-overwritten: thread 1 writes 4 bytes of the live mbarrier `tile`");
+  EXPECT_EQ(run_body(store + "1;\n@%p1 ld.shared.u32 %r2, [%r1];\n", options, kShared).problem(),
+            "barrier-overwritten: thread 1 reads 4 bytes of the live mbarrier `tile`");
+  // The whole warp, which takes the fast path.
+  EXPECT_EQ(run_body(store + "2;\nld.shared.u32 %r2, [%r1];\n", options, kShared).problem(),
+            "barrier-overwritten: thread 0 reads 4 bytes of the live mbarrier `tile`");
+  expect_ok(run_body(store + "2;\n@%p1 ld.shared.u32 %r2, [%r1];\n", options, kShared));
   expect_ok(run_body(store + "2;\n@%p1 st.shared.u32 [%r1], 0;\n", options, kShared));
 }
 

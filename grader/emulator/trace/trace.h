@@ -27,7 +27,14 @@ struct Event {
     WaitFalse,
     BlockBarrier,
     Commit,
-    GroupWait
+    GroupWait,
+    TmemAlloc,
+    TmemDealloc,
+    TmemLoad,
+    TmemStore,
+    MmaIssued,
+    MmaDone,
+    TcgenCommit
   };
   Kind kind;             ///< what happened
   uint64_t cycle = 0;    ///< virtual time
@@ -62,6 +69,13 @@ struct Totals {
   uint64_t shared_atomics = 0;        ///< threads' atomics on shared memory
   uint64_t shared_load_bytes = 0;     ///< read from shared memory by ordinary loads
   uint64_t shared_store_bytes = 0;    ///< written to shared memory by ordinary stores
+  uint64_t tmem_allocations = 0;      ///< tcgen05.alloc executed
+  uint64_t tmem_columns = 0;          ///< columns that they allocated
+  uint64_t tmem_load_bytes = 0;       ///< that tcgen05.ld returned to registers
+  uint64_t tmem_store_bytes = 0;      ///< that tcgen05.st wrote
+  uint64_t mma_instructions = 0;      ///< tcgen05.mma executed
+  uint64_t mma_flops = 0;             ///< 2·M·N·K of each of them
+  uint64_t tcgen_commits = 0;         ///< tcgen05.commit executed
   uint64_t warp_instructions = 0;     ///< executed
   uint64_t lane_instructions = 0;     ///< executed, a lane
 };
