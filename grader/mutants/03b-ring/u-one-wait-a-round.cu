@@ -1,0 +1,64 @@
+// Wrong: the producers wait once a round, for the first slot of the ring, and then fill all slots
+// the release of slot 0 says nothing about the others, which may still be read
+// expect: data-race @ 41
+// schedule: any
+// needs: checker
+// blind: unrun
+// 03b ring: half of a block fills the slots of a ring, the other half empties them; each slot has two mbarriers.
+#include "course.cuh"
+
+constexpr int kChunk = 256;  // floats
+
+extern "C" __global__ void ring(const float* in, float* out, int n, int stages) {
+  extern __shared__ __align__(16) float slots[];
+  uint64_t* full = reinterpret_cast<uint64_t*>(slots + stages * kChunk);
+  uint64_t* empty = full + stages;
+
+  const int chunks = (n + kChunk - 1) / kChunk;
+  const int rank = threadIdx.x;
+  const int producers = blockDim.x / 2;  // producer threads, and as many consumer threads
+
+  if (rank == 0) {
+    for (int s = 0; s < stages; s++) {
+      ptx::mbarrier_init(&full[s], producers);
+      ptx::mbarrier_init(&empty[s], producers);
+    }
+    ptx::fence_mbarrier_init(ptx::sem_release, ptx::scope_cluster);
+  }
+  __syncthreads();
+
+
+  if (rank < producers) {
+    uint32_t parity = 0;
+    for (int first = 0; first < chunks; first += stages, parity ^= 1) {  // a round
+      while (!ptx::mbarrier_try_wait_parity(&empty[0], parity ^ 1)) {
+      }
+      const int last = min(first + stages, chunks);
+      for (int k = first; k < last; k++) {
+        float* slot = slots + (k - first) * kChunk;
+        for (int j = rank; j < kChunk; j += producers) {
+          const int at = k * kChunk + j;
+          slot[j] = at < n ? 2.0f * in[at] : 0.0f;
+        }
+        ptx::mbarrier_arrive(&full[k - first]);
+      }
+    }
+  } else {
+    int stage = 0;
+    uint32_t parity = 0;
+    for (int k = 0; k < chunks; k++) {
+      const float* slot = slots + stage * kChunk;
+      while (!ptx::mbarrier_try_wait_parity(&full[stage], parity)) {
+      }
+      for (int j = rank - producers; j < kChunk; j += producers) {
+        const int at = k * kChunk + j;
+        if (at < n) out[at] = slot[j] - slot[kChunk - 1 - j];
+      }
+      ptx::mbarrier_arrive(&empty[stage]);
+      if (++stage == stages) {
+        stage = 0;
+        parity ^= 1;
+      }
+    }
+  }
+}

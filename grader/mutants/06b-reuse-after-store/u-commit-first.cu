@@ -1,0 +1,46 @@
+// Wrong: each round commits before it issues, so a group holds the store of the round before.
+// The wait of round r covers groups up to r - 3, which is the store of round r - 4; that of round r - 3 may still read.
+// expect: group-not-awaited @ 28
+// needs: checker
+// blind: unrun
+#include "course.cuh"
+
+constexpr int kTile = 256;  // floats
+constexpr int kStages = 3;  // staging buffers
+
+extern "C" __global__ void reuse_after_store(const float* in, float* out, int tiles) {
+  __shared__ alignas(16) float staging[kStages][kTile];
+
+  const uint32_t tile_bytes = kTile * sizeof(float);
+
+  int round = 0;  // counts this block's tiles
+  for (int tile = blockIdx.x; tile < tiles; tile += gridDim.x) {
+    float* stage = staging[round % kStages];
+    const int base = tile * kTile;
+
+    // Empty: thread 0 waits for its store of kStages rounds ago, the barrier tells everybody.
+    if (threadIdx.x == 0) {
+      ptx::cp_async_bulk_wait_group_read(ptx::n32_t<kStages - 1>());
+    }
+    __syncthreads();
+
+    for (int i = threadIdx.x; i < kTile; i += blockDim.x) {
+      stage[kTile - 1 - i] = 2.0f * in[base + i] + 1.0f;
+    }
+
+    // Full: each writer's fence, then the barrier.
+    ptx::fence_proxy_async(ptx::space_shared);
+    __syncthreads();
+
+    if (threadIdx.x == 0) {
+      ptx::cp_async_bulk_commit_group();  // open a group for this round
+      ptx::cp_async_bulk(ptx::space_global, ptx::space_shared, &out[base], stage, tile_bytes);
+    }
+    round++;
+  }
+
+  if (threadIdx.x == 0) {
+    ptx::cp_async_bulk_commit_group();  // whatever is still open
+    ptx::cp_async_bulk_wait_group_read(ptx::n32_t<0>());
+  }
+}

@@ -1,0 +1,47 @@
+// Wrong: the tile is filled in two halves, and the proxy fence stands between them.
+// The writes of the second half come after the fence, so that nothing brings them across to the async proxy.
+// expect: missing-proxy-fence @ 38
+// needs: checker
+// blind: unrun
+#include "course.cuh"
+
+constexpr int kTile = 256;  // floats
+constexpr int kStages = 3;  // staging buffers
+
+extern "C" __global__ void reuse_after_store(const float* in, float* out, int tiles) {
+  __shared__ alignas(16) float staging[kStages][kTile];
+
+  const uint32_t tile_bytes = kTile * sizeof(float);
+
+  int round = 0;  // counts this block's tiles
+  for (int tile = blockIdx.x; tile < tiles; tile += gridDim.x) {
+    float* stage = staging[round % kStages];
+    const int base = tile * kTile;
+
+    // Empty: thread 0 waits for its store of kStages rounds ago, the barrier tells everybody.
+    if (threadIdx.x == 0) {
+      ptx::cp_async_bulk_wait_group_read(ptx::n32_t<kStages - 1>());
+    }
+    __syncthreads();
+
+    constexpr int kHalf = kTile / 2;
+    for (int i = threadIdx.x; i < kHalf; i += blockDim.x) {
+      stage[kTile - 1 - i] = 2.0f * in[base + i] + 1.0f;
+    }
+    ptx::fence_proxy_async(ptx::space_shared);
+    for (int i = kHalf + threadIdx.x; i < kTile; i += blockDim.x) {
+      stage[kTile - 1 - i] = 2.0f * in[base + i] + 1.0f;
+    }
+    __syncthreads();
+
+    if (threadIdx.x == 0) {
+      ptx::cp_async_bulk(ptx::space_global, ptx::space_shared, &out[base], stage, tile_bytes);
+      ptx::cp_async_bulk_commit_group();
+    }
+    round++;
+  }
+
+  if (threadIdx.x == 0) {
+    ptx::cp_async_bulk_wait_group_read(ptx::n32_t<0>());
+  }
+}
