@@ -1,0 +1,46 @@
+// Right: a store and a load for each column. The waits are the same.
+#include "course.cuh"
+
+constexpr int kRows = 128;
+
+extern "C" __global__ void tensor_memory(const float* in, float* out, int columns, int tiles) {
+  __shared__ uint32_t slot;
+
+  const int row = threadIdx.x;
+  const int warp = threadIdx.x / 32;
+  uint32_t tmem = 0;
+
+  if (warp == 0) {
+    ptx::tcgen05_alloc(ptx::cta_group_1, &slot, columns);
+    ptx::tcgen05_relinquish_alloc_permit(ptx::cta_group_1);
+  }
+  __syncthreads();
+  tmem = slot + (static_cast<uint32_t>(32 * warp) << 16);
+
+  for (int tile = blockIdx.x; tile < tiles; tile += gridDim.x) {
+    const int base = tile * columns * kRows + row;
+    float largest = -INFINITY;
+
+    for (int c = 0; c < columns; c++) {
+      const float x = in[base + c * kRows];
+      largest = fmaxf(largest, x);
+      const uint32_t v[1] = {__float_as_uint(x)};
+      ptx::tcgen05_st_32x32b(tmem + c, v);
+    }
+    ptx::tcgen05_wait_st();
+
+    for (int c = 0; c < columns; c++) {
+      uint32_t v[1];
+      ptx::tcgen05_ld_32x32b(v, tmem + c);
+      ptx::tcgen05_wait_ld();
+      out[base + c * kRows] = __uint_as_float(v[0]) - largest;
+    }
+  }
+
+  ptx::tcgen05_fence_before_thread_sync();
+  __syncthreads();
+  if (warp == 0) {
+    ptx::tcgen05_fence_after_thread_sync();
+    ptx::tcgen05_dealloc(ptx::cta_group_1, slot, columns);
+  }
+}
