@@ -400,7 +400,7 @@ TEST(MbarrierTest, EveryThreadInitialisingIsReportedOnce) {
   EXPECT_TRUE(reports(run(s), "barrier-overwritten", "mbarrier.init", "thread 1 initialises `full` a second time"));
 }
 
-TEST(MbarrierTest, StoresOverALiveBarrierAreReported) {
+TEST(MbarrierTest, OrdinaryAccessesOfALiveBarrierAreReported) {
   const auto with = [](const std::string& access) {
     Kernel s;
     s.shared = ".shared .align 16 .b8 before[8];\n.shared .align 8 .b64 full;\n.shared .align 8 .b64 after;\n";
@@ -425,6 +425,34 @@ TEST(MbarrierTest, StoresOverALiveBarrierAreReported) {
   for (const char* access : {"st.shared.u64 [before], %rd1;", "st.shared.u64 [after], %rd1;",
                              "ld.shared.u64 %rd3, [before];", "ld.shared.u64 %rd3, [after];"})
     EXPECT_TRUE(clean(with(access))) << access;
+}
+
+TEST(MbarrierTest, ACollectiveThatLanesHavePassedByIsTheCauseOfTheDeadlock) {
+  const auto with = [](const std::string& body) {
+    Kernel s;
+    s.shared = kFull;
+    s.block = {32, 1, 1};
+    s.body = R"(
+      setp.eq.u32 %p1, %t, 0;
+      setp.lt.u32 %p2, %t, 16;
+      @%p1 mbarrier.init.shared::cta.b64 [full], 1;
+      bar.warp.sync 0xffffffff;
+    )" + body;
+    return run(s);
+  };
+  const std::string wait = R"(
+    LOOP:
+      mbarrier.try_wait.parity.shared::cta.b64 %p3, [full], 0;
+      @!%p3 bra LOOP;
+  )";
+  // Half of the warp is at a barrier of the whole warp, the other half went round it.
+  const Outcome passed = with("@!%p2 bra WAIT;\nbar.warp.sync -1;\nWAIT:\n" + wait);
+  EXPECT_TRUE(reports(passed, "diverged-collective", "bar.warp.sync -1", "lanes 0-15 wait at"));
+  // It has yet to come there: what it waits for is the cause.
+  EXPECT_TRUE(reports(with("@!%p2 bra DONE;\n" + wait + "DONE:\nbar.warp.sync -1;\n"), "deadlock", "try_wait", ""));
+  // It is a round behind in a loop.
+  EXPECT_TRUE(reports(with("AGAIN:\nbar.warp.sync -1;\n@%p2 bra AGAIN;\n" + wait + "bra AGAIN;\n"), "deadlock",
+                      "try_wait", ""));
 }
 
 TEST(MbarrierTest, TryWaitWithoutALoopSeesFalseOnEverySchedule) {

@@ -16,6 +16,7 @@
 #include <cstring>
 
 #include "grader/emulator/machine/fault.h"
+#include "grader/emulator/machine/interpreter.h"
 #include "grader/emulator/machine/memory_access.h"
 #include "grader/emulator/machine/timing.h"
 #include "grader/emulator/machine/vprintf.h"
@@ -167,14 +168,11 @@ std::string decode_barrier(DecodeContext& c, const ptx::Resolved& r, const ptx::
 void check_warp_sync(Warp& w, uint32_t member) {
   LaneMask arrived = 0;
   for (const Fragment& f : w.fragments) {
-    if (f.state == Fragment::State::Blocked && !f.waits.empty() && f.waits[0].kind == WaitTarget::Kind::WarpSync &&
-        f.waits[0].offset == member)
-      arrived |= f.mask;
+    if (waits_for_warp_sync(f) && f.waits[0].offset == member) arrived |= f.mask;
   }
   if ((member & w.live & ~arrived) != 0) return;
   for (Fragment& f : w.fragments) {
-    if (f.state == Fragment::State::Blocked && !f.waits.empty() && f.waits[0].kind == WaitTarget::Kind::WarpSync &&
-        f.waits[0].offset == member) {
+    if (waits_for_warp_sync(f) && f.waits[0].offset == member) {
       f.state = Fragment::State::Ready;
       f.wake_time = w.time;
     }
@@ -204,6 +202,7 @@ void bar_warp_sync(Warp& w, const Inst& i, LaneMask mask) {
   }
   require_member(w, member, mask, "bar.warp.sync");
   note_effect(w);
+  w.collectives.add(w.fragment().pc, mask);
   if (observer(w) != nullptr) observer(w)->barrier({BarrierEvent::Kind::WarpSync, &w, &i, mask, member, 0});
   if ((member & w.live & ~mask) == 0) return;  // all here
   block_and_continue(w, {{WaitTarget::Kind::WarpSync, w.cta, member, 0, mask, false}});
@@ -511,8 +510,7 @@ void leave(Warp& w, LaneMask mask) {
   for (uint32_t id = 0; id < cta.barriers.size(); id++) check_barrier(cta, id, w.time);
   for (size_t f = 0; f < w.fragments.size(); f++) {
     const Fragment& x = w.fragments[f];
-    if (x.state == Fragment::State::Blocked && !x.waits.empty() && x.waits[0].kind == WaitTarget::Kind::WarpSync)
-      check_warp_sync(w, x.waits[0].offset);
+    if (waits_for_warp_sync(x)) check_warp_sync(w, x.waits[0].offset);
   }
 }
 

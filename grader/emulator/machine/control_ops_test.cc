@@ -293,9 +293,11 @@ TEST(Shuffle, MaskMustNameTheLane) {
 
 TEST(Shuffle, MasksThatDisagree) {
   // Lane 0 waits for everybody, the others only for each other.
-  EXPECT_THAT(fault("mov.u32 %r1, 0xfffffffe;\nsetp.eq.u32 %p1, %id, 0;\n@%p1 mov.u32 %r1, -1;\nshfl.sync.idx.b32 %r2, "
-                    "%id, 0, 31, %r1;\nbar.sync 0;\n"),
-              HasSubstr("diverged-collective: warp 0 lanes 1-31 wait at `bar.sync 0;` for lanes 0 of the same warp"));
+  EXPECT_THAT(
+      fault("mov.u32 %r1, 0xfffffffe;\nsetp.eq.u32 %p1, %id, 0;\n@%p1 mov.u32 %r1, -1;\nshfl.sync.idx.b32 %r2, "
+            "%id, 0, 31, %r1;\nbar.sync 0;\n"),
+      HasSubstr("diverged-collective: warp 0 lane 0 wait at `shfl.sync.idx.b32 %r2, %id, 0, 31, %r1;` for lanes "
+                "1-31 of the same warp"));
   // Nobody is missing, but lane 0 counts on lane 1, which counts on somebody else.
   EXPECT_THAT(
       fault(

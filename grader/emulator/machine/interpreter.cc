@@ -27,6 +27,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <optional>
 
 #include "grader/emulator/machine/control_ops.h"
 #include "grader/emulator/machine/fault.h"
@@ -329,6 +330,7 @@ uint64_t run_slice(Warp& w, uint64_t until, uint32_t limit) {
             mask = together;
             w.reschedule = true;
           }
+          w.collectives.add(pc, mask);
         }
         w.next_pc = pc + 1;
         const uint32_t current_stack = w.fragment().stack;
@@ -370,25 +372,66 @@ uint64_t run_slice(Warp& w, uint64_t until, uint32_t limit) {
   return launch.warp_instructions - before;
 }
 
+namespace {
+
+/// A fragment that waits for other lanes of its warp at a collective instruction.
+struct Waiting {
+  uint32_t pc;       ///< of the instruction
+  LaneMask missing;  ///< lanes that are not there; 0 if all are and disagree
+};
+std::optional<Waiting> waits_for_lanes(const Warp& w, const Fragment& f) {
+  const Inst* code = w.cta->launch->program->code.data();
+  if (f.state == Fragment::State::Parked) return Waiting{f.pc, required_lanes(w, code[f.pc], f.mask) & ~f.mask};
+  if (!waits_for_warp_sync(f)) return {};
+  LaneMask there = 0;
+  for (const Fragment& o : w.fragments) {
+    if (waits_for_warp_sync(o) && o.waits[0].offset == f.waits[0].offset) there |= o.mask;
+  }
+  return Waiting{f.wait_pc, f.waits[0].offset & w.live & ~there};
+}
+
+[[noreturn]] void throw_stuck(Warp& w, const Fragment& f, const Waiting& at) {
+  const Launch& launch = *w.cta->launch;
+  const Inst& i = launch.program->code[at.pc];
+  const std::string where =
+      fmt::format("{} wait at `{}`", describe_lanes(w, f.mask), launch.program->statement(i).text);
+  Fault fault = make_fault("diverged-collective",
+                           at.missing == 0 ? fmt::format("{}, but their member masks disagree", where)
+                                           : fmt::format("{} for lanes {} of the same warp, which cannot get there",
+                                                         where, lane_ranges(at.missing)));
+  fault.diagnostic.place = launch.program->place(i);
+  for (const Fragment& o : w.fragments) {
+    if (&o == &f || (o.mask & at.missing) == 0) continue;
+    fault.diagnostic.related.push_back(
+        {launch.program->place(launch.program->code[o.pc]), fmt::format("lanes {} are here", lane_ranges(o.mask))});
+  }
+  throw fault;
+}
+
+}  // namespace
+
+bool waits_for_warp_sync(const Fragment& f) {
+  return f.state == Fragment::State::Blocked && !f.waits.empty() && f.waits[0].kind == WaitTarget::Kind::WarpSync;
+}
+
 void report_stuck_collective(Warp& w) {
+  // Lanes at different collectives: the fewest are the likeliest to stand in a branch of their own.
+  const Fragment* stuck = nullptr;
   for (const Fragment& f : w.fragments) {
     if (f.state != Fragment::State::Parked) continue;
-    const Launch& launch = *w.cta->launch;
-    const Inst& i = launch.program->code[f.pc];
-    const LaneMask missing = required_lanes(w, i, f.mask) & ~f.mask;
-    const std::string where =
-        fmt::format("{} wait at `{}`", describe_lanes(w, f.mask), launch.program->statement(i).text);
-    Fault fault = make_fault("diverged-collective",
-                             missing == 0 ? fmt::format("{}, but their member masks disagree", where)
-                                          : fmt::format("{} for lanes {} of the same warp, which cannot get there",
-                                                        where, lane_ranges(missing)));
-    fault.diagnostic.place = launch.program->place(i);
-    for (const Fragment& o : w.fragments) {
-      if (&o == &f || (o.mask & missing) == 0) continue;
-      fault.diagnostic.related.push_back(
-          {launch.program->place(launch.program->code[o.pc]), fmt::format("lanes {} are here", lane_ranges(o.mask))});
-    }
-    throw fault;
+    if (stuck == nullptr || __builtin_popcount(f.mask) < __builtin_popcount(stuck->mask)) stuck = &f;
+  }
+  if (stuck != nullptr) throw_stuck(w, *stuck, *waits_for_lanes(w, *stuck));
+}
+
+void report_passed_collective(Warp& w) {
+  for (const Fragment& f : w.fragments) {
+    const std::optional<Waiting> at = waits_for_lanes(w, f);
+    if (!at || at->missing == 0) continue;
+    const bool passed = std::all_of(w.fragments.begin(), w.fragments.end(), [&](const Fragment& o) {
+      return (o.mask & at->missing) == 0 || (o.stack == f.stack && o.pc > at->pc);
+    });
+    if (passed && w.collectives.never(at->pc, at->missing)) throw_stuck(w, f, *at);
   }
 }
 

@@ -15,6 +15,11 @@ uint64_t run_slice(Warp& w, uint64_t until, uint32_t limit);
 /// Lanes parked at a .sync/.aligned instruction that can never be joined (nothing else of the warp can run or be
 /// woken): the fault.
 void report_stuck_collective(Warp& w);
+/// Is the fragment blocked at bar.warp.sync?
+bool waits_for_warp_sync(const Fragment& f);
+/// In a deadlock: lanes parked at such an instruction while the lanes they miss have gone past it, are stuck further on
+/// and have never executed it. Then that is the cause: the fault.
+void report_passed_collective(Warp& w);
 
 /// What a fragment that cannot run waits for, for deadlock reports: place of the wait, "full, parity 0".
 struct Waiter {

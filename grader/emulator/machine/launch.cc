@@ -406,6 +406,7 @@ class Runner {
     struct Group {
       SourcePlace place;
       std::string what;
+      bool parked = false;  ///< for other lanes of its warp, which wait for something themselves
       uint32_t threads = 0;
     };
     std::vector<Group> groups;
@@ -415,6 +416,7 @@ class Runner {
           const bool others_blocked = std::any_of(w.fragments.begin(), w.fragments.end(),
                                                   [](const Fragment& f) { return f.state != Fragment::State::Parked; });
           if (!w.fragments.empty() && !others_blocked) report_stuck_collective(w);
+          report_passed_collective(w);
         }
       }
     }
@@ -433,12 +435,16 @@ class Runner {
             auto same = std::find_if(groups.begin(), groups.end(), [&](const Group& g) {
               return g.place.line == waiter.place.line && g.what == waiter.what;
             });
-            if (same == groups.end()) same = groups.insert(groups.end(), {waiter.place, waiter.what, 0});
+            if (same == groups.end()) {
+              same = groups.insert(groups.end(), {waiter.place, waiter.what,
+                                                  f.state == Fragment::State::Parked || waits_for_warp_sync(f), 0});
+            }
             same->threads += static_cast<uint32_t>(__builtin_popcount(f.mask));
           }
         }
       }
     }
+    std::stable_partition(groups.begin(), groups.end(), [](const Group& g) { return !g.parked; });
     std::string first;
     for (const Group& g : groups) {
       const std::string line = fmt::format("{} thread{} at {}:{} for {}", g.threads, g.threads == 1 ? "" : "s",

@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <string_view>
+#include <vector>
 
 #include "grader/emulator/machine/instruction.h"
 #include "grader/emulator/machine/schedule.h"
@@ -105,10 +106,28 @@ struct MbarrierEvent {
   uint64_t op;       ///< id of the asynchronous operation, 0 if none
 };
 
-/// An asynchronous operation: a bulk copy, a cp.async.
+/// Bytes of global memory that lie side by side.
+struct ByteRun {
+  uint64_t address;  ///< device address of the first
+  uint32_t bytes;    ///< how many
+};
+
+/// An asynchronous operation: a bulk copy, a tensor copy, a cp.async.
 struct AsyncOpInfo {
-  /// By direction, as seen from the CTA: BulkLoad fills shared memory, BulkStore and BulkReduce empty it.
-  enum class Kind : uint8_t { BulkLoad, BulkStore, BulkReduce, BulkSharedToShared, BulkPrefetch, CpAsync };
+  /// By direction, as seen from the CTA: BulkLoad and TensorLoad fill shared memory; BulkStore, BulkReduce, TensorStore
+  /// and TensorReduce empty it.
+  enum class Kind : uint8_t {
+    BulkLoad,
+    BulkStore,
+    BulkReduce,
+    BulkSharedToShared,
+    BulkPrefetch,
+    CpAsync,
+    TensorLoad,
+    TensorStore,
+    TensorReduce,
+    TensorPrefetch
+  };
   /// Stages of its life, in order; Signalled where an mbarrier is told.
   enum class Milestone : uint8_t { Issued, SourceRead, Written, Signalled };
   Kind kind;         ///< which operation
@@ -126,9 +145,12 @@ struct AsyncOpInfo {
   ///@}
   Cta* source_owner;       ///< whose shared memory is read; nullptr for global
   Cta* destination_owner;  ///< whose shared memory is written; nullptr for global
-  uint32_t bytes;          ///< of the copy
+  uint32_t bytes;          ///< of the copy; of a tensor copy: of the whole box, also where it lies outside the tensor
   uint32_t mbarrier;       ///< offset of the signalled object, 0 if none
   Cta* mbarrier_owner;     ///< whose shared memory holds that object
+  /// The bytes that a tensor copy touches in global memory: those inside the tensor, in the order of the box, adjacent
+  /// ones merged; none where the box lies outside. nullptr: `bytes` from `source` or `destination` on.
+  const std::vector<ByteRun>* global_runs = nullptr;
 };
 
 /// Bulk groups and cp.async groups of one thread.

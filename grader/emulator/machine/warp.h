@@ -84,6 +84,33 @@ struct Fragment {
   ///@}
 };
 
+/// Which lanes of a warp have executed which collective instructions, for the question of whether somebody passed one
+/// by. A small cache: where two instructions share an entry it says nothing of either from then on.
+class CollectiveHistory {
+ public:
+  /// The lanes executed the collective at this place.
+  void add(uint32_t pc, LaneMask mask) {
+    Entry& e = entries_[index(pc)];
+    if (e.pc == ~0u) e.pc = pc;
+    e.shared = e.shared || e.pc != pc;
+    e.mask |= mask;
+  }
+  /// Has none of the lanes executed the collective at this place, for certain?
+  bool never(uint32_t pc, LaneMask mask) const {
+    const Entry& e = entries_[index(pc)];
+    return e.pc == ~0u || (!e.shared && (e.pc != pc || (e.mask & mask) == 0));
+  }
+
+ private:
+  struct Entry {
+    uint32_t pc = ~0u;
+    LaneMask mask = 0;
+    bool shared = false;
+  };
+  static size_t index(uint32_t pc) { return pc * 2654435761u >> 28; }  // of 16, scattered
+  std::array<Entry, 16> entries_;
+};
+
 /// 32 threads with their registers.
 struct Warp {
   std::byte* regs = nullptr;        ///< register file, 64-byte aligned
@@ -98,6 +125,7 @@ struct Warp {
   uint64_t time = 0;                ///< virtual time of the next instruction
   uint64_t ready_time = 0;          ///< kNever when no fragment is ready
   uint32_t turn = 0;                ///< for fairness among fragments
+  CollectiveHistory collectives;    ///< what its lanes have executed together
   std::vector<std::byte> local;     ///< local memory: lane-major, Program::local_bytes each
 
   /// The fragment that runs.
