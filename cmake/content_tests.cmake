@@ -1,6 +1,7 @@
-# Tests of the course's content, label `content`: each exercise's starter, solution, variants, bypasses and wrong submissions, the PTX that is
-# kept for machines without nvcc, and the catalogue of diagnostics. They run `handoff`; without nvcc they are skipped. Label
-# `mutants`, which `handoff test --mutants` asks for: the wrong submissions, and the table of them all in BUILD/content/mutants.txt.
+# Tests of the course's content, label `content`: each exercise's starter, solution, variants, bypasses and wrong submissions, the
+# GPUs that it compiles for, the PTX that is kept for machines without nvcc, and the catalogue of diagnostics. They run `handoff`;
+# without nvcc they are skipped. Label `mutants`, which `handoff test --mutants` asks for: the wrong submissions, and the table of
+# them all in BUILD/content/mutants.txt.
 find_package(Python3 QUIET COMPONENTS Interpreter)
 set(HANDOFF_CONTENT_OUT ${CMAKE_BINARY_DIR}/content)
 
@@ -22,7 +23,7 @@ foreach(exercise_file IN LISTS exercise_files)
   cmake_path(GET exercise_file PARENT_PATH folder)
   cmake_path(GET folder FILENAME folder_name)
   string(SUBSTRING ${folder_name} 0 3 id)
-  foreach(kind catalog starter solution variants bypasses mutants)
+  foreach(kind catalog starter solution variants bypasses mutants architectures)
     handoff_content_test(${id}.${kind} ${kind} ${id})
   endforeach()
   set_tests_properties(content.${id}.mutants PROPERTIES LABELS "content;mutants")

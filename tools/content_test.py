@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Tests of the course's content: starters, solutions, variants, bypasses, wrong submissions and the kept PTX.
+"""Tests of the course's content: starters, solutions, variants, bypasses, wrong submissions, GPUs they compile for, and the kept PTX.
 
     content_test.py --handoff BUILD/handoff KIND [EXERCISE] [--out FOLDER]
 
@@ -11,6 +11,8 @@ KIND is one of
     bypasses   every file of grader/bypasses/EXERCISE is graded and does not get full marks
     mutants    every file of grader/mutants/EXERCISE is caught as its head says; leaves OUT/mutants-EXERCISE.json
     summary    the table over all OUT/mutants-*.json, also written to OUT/mutants.txt (no EXERCISE)
+    architectures  the solution, and with tcgen05 each variant, compiles for every GPU that has what the exercise needs, without
+               spills and without a stack frame
     kept_ptx   what is kept for machines without nvcc is what nvcc makes today (no EXERCISE)
     no_nvcc    without nvcc the kept solutions get full marks, the demo runs, and grading a file is refused in one line (no EXERCISE)
 
@@ -44,6 +46,10 @@ NEEDS = re.compile(r"^// needs: (core|checker)$", re.MULTILINE)
 ANY_SCHEDULE = re.compile(r"^// schedule: any$", re.MULTILINE)
 TODO = re.compile(r"^\s*// TODO\((\d+)\)")
 END_TODO = re.compile(r"^\s*// end TODO\((\d+)\)")
+# By `needs` of exercise.toml: (targets, are variants compiled as well?). sm_90a has mbarriers and the copy engine, but no tensor memory.
+# Gradings have compiled for sm_100a already, so that this target comes from the cache.
+ARCHITECTURES = {"mbarrier": (["90a", "100a", "103a"], False), "tma": (["90a", "100a", "103a"], False),
+                 "tcgen05": (["100a", "103a"], True)}
 STANDARD_TESTS = ["result", "every-schedule", "no-hazards"]
 
 
@@ -112,6 +118,15 @@ class Program:
         except (json.JSONDecodeError, KeyError, IndexError):
             verdict = None
         return Graded(run.returncode, verdict, run.stderr)
+
+    def resources(self, file, kernel, target):
+        """(resources of a kernel for a target, problem)."""
+        run = self.run("resources", str(file), "--kernel", kernel, "--target", target, "--json")
+        if run.returncode == 2 and "nvcc was not found" in run.stderr:
+            raise NoCompiler(run.stderr.strip())
+        if run.returncode != 0:
+            return None, " ".join(run.stderr.split())
+        return json.loads(run.stdout), ""
 
     def check_all(self, exercise, files):
         """Grades several files, as many at a time as the machine has cores."""
@@ -247,6 +262,31 @@ def bypasses(program, exercise):
             problems.append(f"{relative(file)} is not graded: {graded.reason()}")
         elif graded.status != 1 or graded.full:
             problems.append(f"{relative(file)} gets full marks without the mechanism")
+    return problems
+
+
+def local_memory_problem(resources):
+    """What a kernel keeps in local memory, or an empty text."""
+    found = [f"{resources[key]} bytes of {name}" for key, name in
+             (("spill_stores", "spill stores"), ("spill_loads", "spill loads"), ("stack", "stack")) if resources[key] > 0]
+    return ", ".join(found)
+
+
+def architectures(program, exercise):
+    """Solution (and variants) for the other GPUs."""
+    info = tomllib.loads((folder_of("exercises", exercise) / "exercise.toml").read_text(encoding="utf-8"))
+    targets, with_variants = ARCHITECTURES[info["needs"]]
+    files = [folder_of("solutions", exercise) / "kernel.cu"] + (sources("grader/variants", exercise) if with_variants else [])
+    jobs = [(file, target) for file in files for target in targets]
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count() or 1) as pool:
+        results = list(pool.map(lambda job: program.resources(job[0], info["kernel"], job[1]), jobs))
+    problems = []
+    for (file, target), (resources, problem) in zip(jobs, results):
+        if resources is not None:
+            print(f"  {relative(file):<75} sm_{target}: {resources['registers']} registers")
+            problem = local_memory_problem(resources)
+        if problem:
+            problems.append(f"{relative(file)} for sm_{target}: {problem}")
     return problems
 
 
@@ -406,6 +446,9 @@ def check_self():
     assert judge(head, False, True, [dict(dead, schedule="lazy")])[0] == "wrong"
     assert judge(dict(head, any=True), False, True, [dict(dead, schedule="lazy")])[0] == "named"
     assert judge(head, True, True, [dead])[0] == "wrong" and judge(head, False, True, [])[0] == "wrong"
+    clean = {"registers": 32, "spill_stores": 0, "spill_loads": 0, "stack": 0}
+    assert local_memory_problem(clean) == "" and local_memory_problem(dict(clean, stack=8)) == "8 bytes of stack"
+    assert local_memory_problem(dict(clean, spill_stores=4, spill_loads=4)) == "4 bytes of spill stores, 4 bytes of spill loads"
     assert table([{"file": "f", "wanted": "w", "outcome": "wrong", "reason": ""}], []).endswith("0 of 1 named, 0 false alarms")
 
 
@@ -413,7 +456,8 @@ def main():
     parser = argparse.ArgumentParser(description="Tests of the course's content.")
     parser.add_argument("--handoff", required=True)
     parser.add_argument("--out", type=pathlib.Path, default=pathlib.Path("."))
-    parser.add_argument("kind", choices=["catalog", "starter", "solution", "variants", "bypasses", "mutants", "summary", "kept_ptx", "no_nvcc"])
+    parser.add_argument("kind", choices=["catalog", "starter", "solution", "variants", "bypasses", "mutants", "architectures",
+                                         "summary", "kept_ptx", "no_nvcc"])
     parser.add_argument("exercise", nargs="?", default="")
     arguments = parser.parse_args()
     check_self()
@@ -428,7 +472,8 @@ def main():
         elif arguments.kind == "mutants":
             problems = mutants(program, arguments.exercise, arguments.out)
         else:
-            kinds = {"catalog": catalog, "starter": starter, "solution": solution, "variants": variants, "bypasses": bypasses}
+            kinds = {"catalog": catalog, "starter": starter, "solution": solution, "variants": variants, "bypasses": bypasses,
+                     "architectures": architectures}
             problems = kinds[arguments.kind](program, arguments.exercise)
     except NoCompiler as missing:
         problems, skip = [], str(missing)

@@ -141,6 +141,7 @@ int run_check(const CheckArguments& a) {
     verdicts.push_back(verdict);
   }
   if (a.all && speak) {
+    for (const std::string& note : report::shared_notes(verdicts)) std::puts(note.c_str());
     std::printf("%d of %zu exercises with full marks · %d of %d points\n", full, verdicts.size(), score, max_score);
   }
   if (a.json == "-") {

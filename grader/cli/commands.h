@@ -42,6 +42,14 @@ struct RunKernelArguments {
   std::string json;                    ///< empty: none; "-": standard output
 };
 
+/// What `resources` was asked, as typed: run_resources judges the values.
+struct ResourcesArguments {
+  std::string file;             ///< a .cu file
+  std::string kernel;           ///< its entry
+  std::string target = "100a";  ///< as ptxas takes it after "sm_"
+  bool json = false;            ///< on standard output, in place of a sentence
+};
+
 int run_list();
 int run_check(const CheckArguments& arguments);
 int run_hint(const std::string& id, bool all, bool reset);
@@ -55,6 +63,8 @@ int run_test(bool mutants);
 int run_keep_ptx();
 /// Launches one kernel on the emulator with the checker. kFullMarks: nothing was found on any schedule.
 int run_kernel(const RunKernelArguments& arguments);
+/// Compiles one kernel for a target and prints its resources.
+int run_resources(const ResourcesArguments& arguments);
 
 /// Prints "handoff: <message>" on standard error; returns kCouldNot.
 int refuse(const std::string& message);

@@ -88,6 +88,14 @@ int run(int argc, char** argv) {
     status = run_keep_ptx();
   });
 
+  ResourcesArguments taken;
+  CLI::App* s = app.add_subcommand("resources", "Show what ptxas says of a kernel, for any GPU")->group("");
+  s->add_option("FILE", taken.file, "A .cu file")->required();
+  s->add_option("--kernel", taken.kernel, "The entry")->type_name("NAME")->required();
+  s->add_option("--target", taken.target, "90a, 100a, 103a")->type_name("SM")->capture_default_str();
+  s->add_flag("--json", taken.json, "As JSON");
+  s->callback([&] { status = run_resources(taken); });
+
   RunKernelArguments bare;
   CLI::App* r = app.add_subcommand("run-kernel", "Run one kernel on the emulator with the checker")->group("");
   r->add_option("FILE", bare.file, "A .cu or .ptx file")->required();

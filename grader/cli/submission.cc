@@ -176,6 +176,7 @@ harness::Verdict grade_submission(const harness::Toolchain& toolchain, const Sub
   } else {
     return could_not(blank, harness::missing_toolchain_message(toolchain));
   }
+  blank.resources = compiled.resources;
   Verdict verdict = blank;
   if (!compiled.ok) {
     verdict.problem = compiled.error;
@@ -187,8 +188,6 @@ harness::Verdict grade_submission(const harness::Toolchain& toolchain, const Sub
     const Activity grading("grading " + job.exercise.id + " " + job.exercise.name + "…");
     verdict = grade_in_child(job, compiled, blank);
   }
-  verdict.registers = std::max(verdict.registers, compiled.registers);
-  verdict.shared_bytes = std::max(verdict.shared_bytes, compiled.shared_bytes);
   verdict.nvcc_seconds = compiled.from_cache ? 0 : compiled.seconds;
   verdict.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   return verdict;

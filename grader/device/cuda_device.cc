@@ -171,6 +171,12 @@ class CudaDevice final : public Device {
     return copy_in("read_symbol", request, out);
   }
 
+  Error encode_tensor_map(const TensorMapArgs& args, std::array<std::byte, 128>* out) override {
+    MessageWriter request = begin(Op::EncodeTensorMap);
+    worker::write_tensor_map_args(request, args);
+    return copy_in("encode_tensor_map", request, *out);
+  }
+
   LaunchResult launch(std::string_view kernel, const LaunchConfig& config, std::span<const Argument> args) override {
     MessageWriter request = begin(Op::Launch);
     request.text(kernel);

@@ -7,6 +7,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <array>
 #include <chrono>
 #include <csignal>
 #include <cstdio>
@@ -54,6 +55,12 @@ MessageWriter fake_answer(const std::string& mode, int socket, MessageReader req
     request.u64();
     const uint64_t count = request.u64();
     return worker::answer(Answer::Ok).bytes(std::vector<std::byte>(mode == "reads less" ? count / 2 : count));
+  }
+  if (op == Op::EncodeTensorMap) {
+    async::TensorMapImage image{};
+    const std::string problem = async::encode_tiled(worker::read_tensor_map_args(request), &image);
+    if (!problem.empty() || !request.ok()) return worker::answer(Answer::Error, "refused: " + problem);
+    return worker::answer(Answer::Ok).bytes(std::span(image).first(mode == "reads less" ? 64 : 128));
   }
   if (op != Op::Launch) return worker::answer(Answer::Ok);
   if (mode == "hangs") {
@@ -289,6 +296,31 @@ TEST(CudaDevice, WrongAnswersToOtherCallsAreErrors) {
   EXPECT_EQ(loaded_fake("obliging")->read(out, 512).message, "");
   DevicePtr p = 0;
   EXPECT_THAT(loaded_fake("says ok with a message")->allocate(8, &p).message, HasSubstr("makes no sense"));
+}
+
+// Every argument differs from every other, so that none can change places on the way.
+TEST(CudaDevice, TensorMapArgumentsReachTheWorker) {
+  TensorMapArgs args;
+  args.tensor_data_type = TensorDataType::Bfloat16;
+  args.tensor_rank = 5;
+  args.global_address = 0x7f0000000110;
+  args.global_dim = {101, 102, 103, 104, 105};
+  args.global_strides = {16, 32, 48, 64};
+  args.box_dim = {8, 9, 10, 11, 12};
+  args.element_strides = {1, 2, 3, 4, 5};
+  args.swizzle = TensorSwizzle::B64;
+  args.l2_promotion = TensorL2Promotion::L2_256B;
+  args.oob_fill = TensorOobFill::NanRequestZeroFma;
+  std::array<std::byte, 128> expected{}, got{};
+  ASSERT_EQ(async::encode_tiled(args, &expected), "");
+  const auto device = loaded_fake("obliging");
+  EXPECT_EQ(device->encode_tensor_map(args, &got).message, "");
+  EXPECT_EQ(got, expected);
+  args.box_dim[1] = 300;
+  EXPECT_THAT(device->encode_tensor_map(args, &got).message, HasSubstr("boxDim[1] is 300"));
+  EXPECT_EQ(got, expected) << "unchanged on an error";
+  args.box_dim[1] = 9;
+  EXPECT_THAT(loaded_fake("reads less")->encode_tensor_map(args, &got).message, HasSubstr("64 of 128 bytes"));
 }
 
 TEST(CudaDevice, OutputIsOfOneLaunchAndBounded) {
@@ -603,6 +635,28 @@ TEST_F(GpuTest, ALaunchThatCannotBeIsRefusedWithTheNumbers) {
   const Argument wide[] = {Argument::value(1.0)};
   EXPECT_EQ(gpu_->launch("says", shape(1, 1), wide).message,
             "kernel `says`: parameter 1 has 4 bytes, its argument has 8");
+}
+
+TEST_F(GpuTest, TensorMapsAreEncodedByTheDriver) {
+  DevicePtr p = 0;
+  ASSERT_EQ(gpu_->allocate(4096, &p).message, "");
+  TensorMapArgs args;
+  args.tensor_data_type = TensorDataType::Float32;
+  args.tensor_rank = 2;
+  args.global_address = p;
+  args.global_dim = {32, 32};
+  args.global_strides = {128};
+  args.box_dim = {32, 8};
+  args.swizzle = TensorSwizzle::B128;
+  std::array<std::byte, 128> map{};
+  EXPECT_EQ(gpu_->encode_tensor_map(args, &map).message, "");
+  const std::array<std::byte, 128> nothing{};
+  EXPECT_NE(map, nothing);
+  args.box_dim[0] = 64;
+  EXPECT_THAT(gpu_->encode_tensor_map(args, &map).message, HasSubstr("boxDim[0] is 64"));
+  args.box_dim[0] = 32;
+  args.global_strides[0] = 120;
+  EXPECT_THAT(gpu_->encode_tensor_map(args, &map).message, HasSubstr("globalStrides[0] is 120"));
 }
 
 TEST_F(GpuTest, CopiesStayInsideTheirAllocation) {

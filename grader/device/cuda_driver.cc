@@ -68,7 +68,8 @@ bool open(const char* library, Api* api, std::string* why) {
   bind_optional(handle, "cuFuncGetParamInfo", &api->FuncGetParamInfo);              // CUDA 12.4
   bind_optional(handle, "cuModuleGetFunctionCount", &api->ModuleGetFunctionCount);  // CUDA 12.4
   bind_optional(handle, "cuModuleEnumerateFunctions", &api->ModuleEnumerateFunctions);
-  bind_optional(handle, "cuFuncGetName", &api->FuncGetName);  // CUDA 12.3
+  bind_optional(handle, "cuFuncGetName", &api->FuncGetName);                    // CUDA 12.3
+  bind_optional(handle, "cuTensorMapEncodeTiled", &api->TensorMapEncodeTiled);  // CUDA 12.0
   if (!missing.empty()) {
     *why = "no GPU: " + std::string(library) + " is too old: it lacks " + missing + " (update the NVIDIA driver)";
     return false;

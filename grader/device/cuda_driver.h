@@ -137,6 +137,10 @@ struct Api {
   Result (*ModuleGetFunctionCount)(unsigned* count, Module module) = nullptr;                           ///< optional
   Result (*ModuleEnumerateFunctions)(Function* functions, unsigned count, Module module) = nullptr;     ///< optional
   Result (*FuncGetName)(const char** name, Function function) = nullptr;                                ///< optional
+  Result (*TensorMapEncodeTiled)(void* map, int data_type, unsigned rank, void* global_address,
+                                 const uint64_t* global_dim, const uint64_t* global_strides, const uint32_t* box_dim,
+                                 const uint32_t* element_strides, int interleave, int swizzle, int l2_promotion,
+                                 int oob_fill) = nullptr;  ///< optional
   ///@}
 
   /// "CUDA_ERROR_ILLEGAL_ADDRESS (an illegal memory access was encountered)".

@@ -21,6 +21,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <charconv>
 #include <chrono>
@@ -163,6 +164,32 @@ std::span<const std::byte> MessageReader::bytes() { return take(u64()); }
 std::string MessageReader::text() {
   const std::span<const std::byte> from = bytes();
   return {reinterpret_cast<const char*>(from.data()), from.size()};
+}
+
+void write_tensor_map_args(MessageWriter& writer, const async::TensorMapArgs& a) {
+  writer.u32(static_cast<uint32_t>(a.tensor_data_type)).u32(a.tensor_rank).u64(a.global_address);
+  for (uint64_t dim : a.global_dim) writer.u64(dim);
+  for (uint64_t stride : a.global_strides) writer.u64(stride);
+  for (uint32_t dim : a.box_dim) writer.u32(dim);
+  for (uint32_t stride : a.element_strides) writer.u32(stride);
+  writer.u32(static_cast<uint32_t>(a.interleave)).u32(static_cast<uint32_t>(a.swizzle));
+  writer.u32(static_cast<uint32_t>(a.l2_promotion)).u32(static_cast<uint32_t>(a.oob_fill));
+}
+
+async::TensorMapArgs read_tensor_map_args(MessageReader& reader) {
+  async::TensorMapArgs a;
+  a.tensor_data_type = static_cast<async::TensorDataType>(reader.u32());
+  a.tensor_rank = reader.u32();
+  a.global_address = reader.u64();
+  for (uint64_t& dim : a.global_dim) dim = reader.u64();
+  for (uint64_t& stride : a.global_strides) stride = reader.u64();
+  for (uint32_t& dim : a.box_dim) dim = reader.u32();
+  for (uint32_t& stride : a.element_strides) stride = reader.u32();
+  a.interleave = static_cast<async::TensorInterleave>(reader.u32());
+  a.swizzle = static_cast<async::TensorSwizzle>(reader.u32());
+  a.l2_promotion = static_cast<async::TensorL2Promotion>(reader.u32());
+  a.oob_fill = static_cast<async::TensorOobFill>(reader.u32());
+  return a;
 }
 
 Transfer send_frame(int socket, std::span<const std::byte> message, double timeout_s) {
@@ -360,6 +387,8 @@ class GpuWorker {
         return read(request);
       case Op::ReadSymbol:
         return read_symbol(request);
+      case Op::EncodeTensorMap:
+        return encode_tensor_map(request);
       case Op::Launch:
         return launch(request);
       default:
@@ -592,6 +621,31 @@ class GpuWorker {
     const Result r = count == 0 ? driver::kSuccess : api_.MemcpyDtoH(bytes.data(), address, count);
     if (r != driver::kSuccess) return failed("cuMemcpyDtoH", r);
     return answer(Answer::Ok).bytes(bytes);
+  }
+
+  // The driver answers CUDA_ERROR_INVALID_VALUE whatever is wrong; which of its documented rules was broken is looked
+  // up here.
+  MessageWriter encode_tensor_map(MessageReader& request) {
+    const async::TensorMapArgs a = read_tensor_map_args(request);
+    if (!request.ok()) return answer(Answer::Error, "a tensor map request that ends early");
+    if (capability_ < 90)
+      return answer(Answer::Error,
+                    "tensor maps need an sm_90 GPU or newer; this one is sm_" + std::to_string(capability_));
+    // The driver reads as many entries of the arrays as the rank says.
+    if (a.tensor_rank > a.box_dim.size())
+      return answer(Answer::Error, "cuTensorMapEncodeTiled: " + async::check_tiled(a));
+    if (api_.TensorMapEncodeTiled == nullptr)
+      return answer(Answer::Error, "this driver has no cuTensorMapEncodeTiled (update the NVIDIA driver)");
+    alignas(128) std::array<std::byte, 128> map{};
+    const Result r = api_.TensorMapEncodeTiled(map.data(), static_cast<int>(a.tensor_data_type), a.tensor_rank,
+                                               reinterpret_cast<void*>(a.global_address), a.global_dim.data(),
+                                               a.global_strides.data(), a.box_dim.data(), a.element_strides.data(),
+                                               static_cast<int>(a.interleave), static_cast<int>(a.swizzle),
+                                               static_cast<int>(a.l2_promotion), static_cast<int>(a.oob_fill));
+    if (r == driver::kSuccess) return answer(Answer::Ok).bytes(map);
+    if (const std::string rule = async::check_tiled(a); !rule.empty())
+      return answer(Answer::Error, "cuTensorMapEncodeTiled: " + rule);
+    return failed("cuTensorMapEncodeTiled", r);
   }
 
   // What forbids this launch, as one line with the numbers; empty when the GPU should take it.

@@ -25,6 +25,8 @@
 #include <string_view>
 #include <vector>
 
+#include "grader/emulator/async/tensor_map.h"
+
 namespace handoff::device {
 
 /// Serves as the GPU worker where this process was started as one; call it first in main(). Returns -1 where it was
@@ -55,6 +57,7 @@ enum class Op : uint8_t {
   Read,        ///< u64 address, u64 count → bytes
   ReadSymbol,  ///< text name, u64 count → bytes
   Launch,      ///< text kernel, 9 × u32 extents, u32 dynamic shared bytes, u32 count, count × bytes → f64 seconds
+  EncodeTensorMap,  ///< the arguments as write_tensor_map_args() appends them → bytes (128)
 };
 
 /// How a request ended; every answer starts with it (u8) and a message (text, one line, empty when Ok).
@@ -119,6 +122,12 @@ class MessageReader {
   std::span<const std::byte> rest_;
   bool ok_ = true;
 };
+
+/// Appends the arguments of a tensor map, or takes them off.
+///@{
+void write_tensor_map_args(MessageWriter& writer, const async::TensorMapArgs& args);
+async::TensorMapArgs read_tensor_map_args(MessageReader& reader);
+///@}
 
 /// How a transfer over the socket ended.
 enum class Transfer : uint8_t {

@@ -2,6 +2,7 @@
 // Harnesses are written against Device and never know which one they have.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -10,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "grader/emulator/async/tensor_map.h"
 #include "grader/emulator/machine/diagnostic.h"
 #include "grader/emulator/machine/schedule.h"
 #include "grader/emulator/trace/trace.h"
@@ -18,6 +20,14 @@ namespace handoff::device {
 
 /// Address on the device, in bytes, as a kernel sees it.
 using DevicePtr = uint64_t;
+
+/// Arguments of cuTensorMapEncodeTiled, which an encoded map is made of.
+using async::TensorDataType;
+using async::TensorInterleave;
+using async::TensorL2Promotion;
+using async::TensorMapArgs;
+using async::TensorOobFill;
+using async::TensorSwizzle;
 
 /// Extents of a grid, block or cluster, in blocks or threads.
 struct Dim3 {
@@ -135,6 +145,9 @@ class Device {
   virtual Error read(std::span<std::byte> out, DevicePtr src) = 0;
   /// Reads a module-scope variable (`__constant__` or `__device__`); Error if absent or of another size.
   virtual Error read_symbol(std::string_view name, std::span<std::byte> out) = 0;
+  /// Encodes a tensor map, to be passed by value (Argument::bytes_of) to a parameter `const __grid_constant__
+  /// CUtensorMap`; only this device reads it. Error: the argument, its value and the rule that it breaks.
+  virtual Error encode_tensor_map(const TensorMapArgs& args, std::array<std::byte, 128>* out) = 0;
   /// Launches and waits. After Hang the device has restarted: load again.
   virtual LaunchResult launch(std::string_view kernel, const LaunchConfig& config, std::span<const Argument> args) = 0;
 };

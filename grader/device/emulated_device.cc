@@ -74,6 +74,11 @@ class EmulatedDevice final : public Device {
     return read(out, symbol->address);
   }
 
+  Error encode_tensor_map(const TensorMapArgs& args, std::array<std::byte, 128>* out) override {
+    const std::string problem = async::encode_tiled(args, out);
+    return {problem.empty() ? problem : "cuTensorMapEncodeTiled: " + problem};
+  }
+
   LaunchResult launch(std::string_view kernel, const LaunchConfig& config, std::span<const Argument> args) override {
     LaunchResult result;
     if (emulator_.module() == nullptr) {

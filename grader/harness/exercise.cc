@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cmath>
 
@@ -88,6 +89,19 @@ Case& Case::dynamic_smem(uint32_t bytes) {
   return *this;
 }
 
+Case& Case::only_by_map() {
+  if (!params_.empty() && params_.back().is_buffer) params_.back().is_passed = false;
+  return *this;
+}
+Case& Case::tensor_map(std::string name, std::string buffer, const device::TensorMapArgs& args) {
+  Parameter p;
+  p.name = std::move(name);
+  p.buffer = std::move(buffer);
+  p.map = args;
+  params_.push_back(std::move(p));
+  return *this;
+}
+
 std::string KernelRun::where() const {
   std::string s = device == "emulator" ? machine::to_string(schedule)
                   : repeat == 0        ? std::string("GPU")
@@ -138,6 +152,64 @@ std::vector<machine::Schedule> schedules_for(const GradeOptions& options) {
 
 namespace {
 
+/// A buffer of a case on the device.
+struct Buffer {
+  const Parameter* parameter;
+  device::DevicePtr at;
+  size_t bytes;
+};
+
+/// Fresh memory for every buffer of a case, filled.
+device::Error place_buffers(device::Device& device, const Case& test_case, std::vector<Buffer>* buffers) {
+  for (const Parameter& p : test_case.parameters()) {
+    if (!p.is_buffer) continue;
+    const size_t bytes = p.is_output ? p.expected.size() : p.initial.size();
+    device::DevicePtr at = 0;
+    if (device::Error e = device.allocate(bytes, &at)) return e;
+    device.name_allocation(at, p.name);
+    const std::vector<std::byte> poison(p.is_output ? bytes : 0, static_cast<std::byte>(machine::kPoison));
+    if (device::Error e = device.write(at, p.is_output ? poison : p.initial)) return e;
+    buffers->push_back({&p, at, bytes});
+  }
+  return {};
+}
+
+/// The map of a parameter, over its buffer. A refusal is told as a diagnostic too: the arguments may be the learner's.
+device::Error encode_map(device::Device& device, const Parameter& p, const std::vector<Buffer>& buffers,
+                         std::array<std::byte, 128>* image, std::vector<Diagnostic>* diagnostics) {
+  const auto over =
+      std::find_if(buffers.begin(), buffers.end(), [&p](const Buffer& b) { return b.parameter->name == p.buffer; });
+  if (over == buffers.end()) return {fmt::format("tensor map `{}`: the case has no buffer `{}`", p.name, p.buffer)};
+  device::TensorMapArgs args = *p.map;
+  args.global_address += over->at;
+  const device::Error refused = device.encode_tensor_map(args, image);
+  if (!refused) return {};
+  Diagnostic d;
+  d.id = "bad-tensor-map";
+  d.message = fmt::format("tensor map `{}` over `{}`: {}", p.name, p.buffer, refused.message);
+  diagnostics->push_back(d);
+  return {d.message};
+}
+
+/// The kernel's arguments, in order.
+device::Error make_arguments(device::Device& device, const Case& test_case, const std::vector<Buffer>& buffers,
+                             std::vector<device::Argument>* args, std::vector<Diagnostic>* diagnostics) {
+  auto buffer = buffers.begin();
+  for (const Parameter& p : test_case.parameters()) {
+    if (p.is_buffer) {
+      if (p.is_passed) args->push_back(device::Argument::pointer(buffer->at));
+      ++buffer;
+    } else if (p.map) {
+      std::array<std::byte, 128> image;
+      if (device::Error e = encode_map(device, p, buffers, &image, diagnostics)) return e;
+      args->push_back(device::Argument::bytes_of(image));
+    } else {
+      args->push_back(device::Argument::bytes_of(p.value));
+    }
+  }
+  return {};
+}
+
 /// Launches one case; buffers are fresh each time.
 KernelRun run_once(device::Device& device, const Session& session, const Case& test_case,
                    const machine::Schedule& schedule, bool trace) {
@@ -146,24 +218,9 @@ KernelRun run_once(device::Device& device, const Session& session, const Case& t
   run.device = device.kind();
   run.schedule = schedule;
   std::vector<device::Argument> args;
-  std::vector<std::pair<device::DevicePtr, size_t>> buffers;
-  device::Error error;
-  for (const Parameter& p : test_case.parameters()) {
-    if (!p.is_buffer) {
-      args.push_back(device::Argument::bytes_of(p.value));
-      continue;
-    }
-    const size_t bytes = p.is_output ? p.expected.size() : p.initial.size();
-    device::DevicePtr at = 0;
-    if (!error) error = device.allocate(bytes, &at);
-    if (!error) device.name_allocation(at, p.name);
-    if (!error) {
-      error = p.is_output ? device.write(at, std::vector<std::byte>(bytes, static_cast<std::byte>(machine::kPoison)))
-                          : device.write(at, p.initial);
-    }
-    buffers.emplace_back(at, bytes);
-    args.push_back(device::Argument::pointer(at));
-  }
+  std::vector<Buffer> buffers;
+  device::Error error = place_buffers(device, test_case, &buffers);
+  if (!error) error = make_arguments(device, test_case, buffers, &args, &run.result.diagnostics);
   if (error) {
     run.result.status = device::LaunchResult::Status::Error;
     run.result.message = error.message;
@@ -175,9 +232,9 @@ KernelRun run_once(device::Device& device, const Session& session, const Case& t
   run.result = device.launch(session.exercise->kernel, config, args);
   if (run.result.ok()) {
     std::vector<std::vector<std::byte>> contents;
-    for (const auto& [at, bytes] : buffers) {
-      contents.emplace_back(bytes);
-      if (device::Error e = device.read(contents.back(), at); e) {
+    for (const Buffer& b : buffers) {
+      contents.emplace_back(b.bytes);
+      if (device::Error e = device.read(contents.back(), b.at); e) {
         run.result.status = device::LaunchResult::Status::Error;
         run.result.message = e.message;
         break;
@@ -186,7 +243,7 @@ KernelRun run_once(device::Device& device, const Session& session, const Case& t
     if (run.result.ok()) run.outputs = compare(test_case, contents);
   }
   if (run.result.ok()) {
-    for (const auto& [at, bytes] : buffers) device.free(at);
+    for (const Buffer& b : buffers) device.free(b.at);
   }
   return run;
 }

@@ -20,6 +20,7 @@
 #include <cstring>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -42,6 +43,12 @@ struct Parameter {
   std::vector<std::byte> expected;      ///< outputs
   ElementType type = ElementType::F32;  ///< of buffers
   double tolerance = 0;                 ///< relative, of floating outputs; 0: equal as numbers (NaN equals NaN)
+  bool is_passed = true;                ///< false: a buffer that the kernel reaches through tensor maps only
+  /// A tensor map over the buffer `buffer`, passed by value; its global_address is relative to the buffer's start.
+  ///@{
+  std::optional<device::TensorMapArgs> map;
+  std::string buffer;
+  ///@}
 };
 
 /// One launch with its input and the expected output.
@@ -89,6 +96,13 @@ class Case {
     params_.push_back(std::move(p));
     return *this;
   }
+
+  /// The buffer given last is no parameter of the kernel: it is there for tensor maps.
+  Case& only_by_map();
+  /// The next parameter is a `const __grid_constant__ CUtensorMap` over the buffer named `buffer`, which may be given
+  /// before or after it. `args.global_address` is relative to the start of the buffer, bytes. Arguments that the
+  /// encoder refuses end the run with `bad-tensor-map`.
+  Case& tensor_map(std::string name, std::string buffer, const device::TensorMapArgs& args);
 
   const std::string& name() const { return name_; }                     ///< as given
   const device::LaunchConfig& config() const { return config_; }        ///< grid, block, shared memory

@@ -178,6 +178,104 @@ TEST(RandomFloats, TheSeedDecides) {
   EXPECT_NE(random_floats(50, 3), random_floats(50, 4));
 }
 
+// --- tensor maps -----------------------------------------------------------------------------------------------------
+
+// 32 threads: thread 0 loads the box of 8 × 4 words at column 4, row 1; thread t stores word t of it.
+constexpr const char* kTileKernel = R"ptx(
+.version 9.0
+.target sm_100a
+.address_size 64
+.shared .align 128 .b8 tile[128];
+.shared .align 8 .b64 full;
+.visible .entry k(.param .align 128 .b8 map[128], .param .u64 out)
+{
+  .reg .pred %p<3>;
+  .reg .b32 %r<6>;
+  .reg .b64 %rd<5>;
+  ld.param.u64 %rd1, [out];
+  mov.b64 %rd2, map;
+  cvta.param.u64 %rd2, %rd2;
+  mov.u32 %r1, %tid.x;
+  setp.ne.u32 %p1, %r1, 0;
+  @%p1 bra READY;
+  mbarrier.init.shared::cta.b64 [full], 1;
+  fence.mbarrier_init.release.cluster;
+  mbarrier.arrive.expect_tx.shared::cta.b64 _, [full], 128;
+  cp.async.bulk.tensor.2d.shared::cta.global.tile.mbarrier::complete_tx::bytes [tile], [%rd2, {4, 1}], [full];
+READY:
+  bar.sync 0;
+L:
+  mbarrier.try_wait.parity.shared::cta.b64 %p2, [full], 0;
+  @!%p2 bra L;
+  shl.b32 %r2, %r1, 2;
+  mov.u32 %r3, tile;
+  add.u32 %r3, %r3, %r2;
+  ld.shared.u32 %r4, [%r3];
+  cvt.u64.u32 %rd3, %r2;
+  add.u64 %rd3, %rd3, %rd1;
+  st.global.u32 [%rd3], %r4;
+  ret;
+}
+)ptx";
+
+/// A tensor of 16 × 8 words behind a row that does not belong to it, and what the kernel finds in it.
+device::TensorMapArgs tile_map() {
+  device::TensorMapArgs a;
+  a.tensor_data_type = device::TensorDataType::Uint32;
+  a.tensor_rank = 2;
+  a.global_address = 64;
+  a.global_dim = {16, 8};
+  a.global_strides = {64};
+  a.box_dim = {8, 4};
+  return a;
+}
+Case tile_case(const device::TensorMapArgs& args, const std::string& buffer = "a") {
+  std::vector<uint32_t> a(16 * 9), expected(32);
+  for (uint32_t k = 0; k < a.size(); k++) a[k] = 1000 + k;
+  for (uint32_t k = 0; k < 32; k++) expected[k] = 1000 + 16 * (2 + k / 8) + 4 + k % 8;
+  return Case("tile").block(32).in("a", a).only_by_map().tensor_map("map", buffer, args).out("out", expected);
+}
+Session::Results run_tile(const Case& c) {
+  ExerciseInfo exercise;
+  exercise.kernel = "k";
+  CompileResult compiled;
+  compiled.ptx = kTileKernel;
+  Session session;
+  session.exercise = &exercise;
+  session.compiled = &compiled;
+  session.submission = "kernel.cu";
+  const auto device = device::make_emulated_device();
+  return run_cases(*device, session, {c});
+}
+
+TEST(TensorMap, IsPassedByValueOverABuffer) {
+  const Session::Results results = run_tile(tile_case(tile_map()));
+  EXPECT_EQ(results.error, "");
+  EXPECT_EQ(results.runs.size(), 8U);
+  for (const KernelRun& run : results.runs) {
+    EXPECT_EQ(run.result.message, "");
+    EXPECT_TRUE(run.outputs.right()) << run.where() << ": " << run.outputs.first;
+  }
+}
+
+TEST(TensorMap, ARefusedArgumentIsADiagnostic) {
+  device::TensorMapArgs args = tile_map();
+  args.box_dim[0] = 3;
+  const Session::Results results = run_tile(tile_case(args));
+  ASSERT_EQ(results.runs.size(), 1U);
+  EXPECT_EQ(results.runs[0].result.status, device::LaunchResult::Status::Error);
+  EXPECT_THAT(results.runs[0].result.message,
+              AllOf(HasSubstr("tensor map `map` over `a`"), HasSubstr("boxDim[0] is 3")));
+  ASSERT_EQ(results.runs[0].result.diagnostics.size(), 1U);
+  EXPECT_EQ(results.runs[0].result.diagnostics[0].id, "bad-tensor-map");
+}
+
+TEST(TensorMap, OfABufferThatIsNotThere) {
+  const Session::Results results = run_tile(tile_case(tile_map(), "b"));
+  ASSERT_EQ(results.runs.size(), 1U);
+  EXPECT_EQ(results.runs[0].result.message, "tensor map `map`: the case has no buffer `b`");
+}
+
 // --- matchers --------------------------------------------------------------------------------------------------------
 
 const Case kCase("n = 5");

@@ -107,7 +107,20 @@ std::string compile_for(const device::Device& gpu, Session& session) {
   options.include_dir = project_root() / "exercises" / "include";
   session.for_gpu = compile(toolchain, session.submission, options);
   return session.for_gpu.ok ? std::string()
-                            : fmt::format("it does not compile for sm_{}: {}", options.target, session.for_gpu.error);
+                            : fmt::format("{} for sm_{}: {}", session.submission.filename().string(), options.target,
+                                          session.for_gpu.error);
+}
+
+/// Why `exercise` cannot run on `gpu`, whatever the submission; empty where it can.
+std::string why_not_on(const device::Device& gpu, const ExerciseInfo& exercise) {
+  const int capability = gpu.compute_capability();
+  std::string needs;
+  if (exercise.needs == "tcgen05" && !gpu.has_tcgen05()) {
+    needs = "tcgen05 (sm_100, sm_103)";
+  } else if (capability < 90) {
+    needs = "sm_90 or newer";
+  }
+  return needs.empty() ? needs : fmt::format("needs {}; this GPU is {} (sm_{})", needs, gpu.name(), capability);
 }
 
 void open_devices(Session& session, Verdict& verdict) {
@@ -115,7 +128,8 @@ void open_devices(Session& session, Verdict& verdict) {
   if (asked != "cuda") session.devices["emulator"] = device::make_emulated_device();
   if (asked == "emulator") return;
   std::string why;
-  std::unique_ptr<device::Device> gpu = device::make_cuda_device(0, &why);
+  std::unique_ptr<device::Device> gpu =
+      session.options.open_gpu ? session.options.open_gpu(&why) : device::make_cuda_device(0, &why);
   if (gpu == nullptr) {
     if (asked == "cuda") {
       verdict.could_grade = false;
@@ -123,18 +137,15 @@ void open_devices(Session& session, Verdict& verdict) {
     }
     return;
   }
-  const std::string& needs = session.exercise->needs;
-  if (needs == "tcgen05" && !gpu->has_tcgen05()) {
-    why = fmt::format("needs tcgen05 (sm_100, sm_103); this GPU is sm_{} ({})", gpu->compute_capability(), gpu->name());
-  } else if (gpu->compute_capability() < 90) {
-    why = fmt::format("needs sm_90 or newer; this GPU is sm_{} ({})", gpu->compute_capability(), gpu->name());
-  } else if (why = compile_for(*gpu, session); why.empty()) {
+  why = why_not_on(*gpu, *session.exercise);
+  if (why.empty()) why = compile_for(*gpu, session);
+  if (why.empty()) {
     session.devices["cuda"] = std::move(gpu);
     return;
   }
   if (asked == "cuda") {
     verdict.could_grade = false;
-    verdict.problem = "cuda: skipped: " + why;
+    verdict.problem = why;
   } else {
     verdict.notes.push_back("cuda: skipped: " + why);
   }
@@ -197,8 +208,7 @@ Verdict grade(const ExerciseInfo& exercise, const std::filesystem::path& submiss
   verdict.title = exercise.name;
   verdict.submission = submission_file.string();
   verdict.max_score = exercise.max_score();
-  verdict.registers = compiled.registers;
-  verdict.shared_bytes = compiled.shared_bytes;
+  verdict.resources = compiled.resources;
   verdict.nvcc_seconds = compiled.seconds;
 
   Session session;
@@ -219,6 +229,8 @@ Verdict grade(const ExerciseInfo& exercise, const std::filesystem::path& submiss
 
   for (const auto& [kind, results] : session.results) {
     if (!results.error.empty() && verdict.problem.empty()) verdict.problem = results.error;
+    for (const Case& c : results.cases)
+      verdict.resources.dynamic_smem = std::max(verdict.resources.dynamic_smem, c.config().dynamic_smem);
   }
   const bool both = session.devices.size() == 2;
   const auto failed_somewhere = [&](const std::string& name) {

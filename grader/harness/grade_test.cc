@@ -6,9 +6,14 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <array>
+#include <cstdlib>
 #include <functional>
+#include <memory>
+#include <span>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -239,6 +244,138 @@ TEST(Grade, CudaWithoutAGpuCannotBeGraded) {
   GradeOptions options;
   options.device = "cuda";
   EXPECT_EQ(graded(kernel(kRight), exercise(), options), "not graded, score 0/10\nproblem: " + why + "\n");
+}
+
+// --- GPUs that an exercise cannot use
+// ---------------------------------------------------------------------------------
+
+/// A GPU of which only its properties matter; nothing is ever asked to run on it.
+class UnusedGpu final : public device::Device {
+ public:
+  UnusedGpu(std::string name, int capability, bool tcgen05)
+      : name_(std::move(name)), capability_(capability), tcgen05_(tcgen05) {}
+  std::string_view kind() const override { return "cuda"; }
+  std::string name() const override { return name_; }
+  int compute_capability() const override { return capability_; }
+  bool has_tcgen05() const override { return tcgen05_; }
+  device::Error load(const device::ModuleImage&) override { return used(); }
+  device::Error find_kernel(std::string_view, device::KernelInfo*) override { return used(); }
+  device::Error allocate(size_t, device::DevicePtr*) override { return used(); }
+  device::Error free(device::DevicePtr) override { return used(); }
+  device::Error write(device::DevicePtr, std::span<const std::byte>) override { return used(); }
+  device::Error read(std::span<std::byte>, device::DevicePtr) override { return used(); }
+  device::Error read_symbol(std::string_view, std::span<std::byte>) override { return used(); }
+  device::Error encode_tensor_map(const device::TensorMapArgs&, std::array<std::byte, 128>*) override {
+    return used();
+  }
+  device::LaunchResult launch(std::string_view, const device::LaunchConfig&,
+                              std::span<const device::Argument>) override {
+    device::LaunchResult result;
+    result.status = device::LaunchResult::Status::Error;
+    result.message = used().message;
+    return result;
+  }
+
+ private:
+  static device::Error used() { return {"the GPU was used"}; }
+  std::string name_;
+  int capability_;
+  bool tcgen05_;
+};
+
+struct Gpu {
+  const char* name;
+  int capability;
+  bool tcgen05;
+};
+
+/// The verdict on a right kernel of an exercise that needs `needs`, where the machine's GPU is `gpu` and there is no
+/// nvcc; then the notes.
+std::string graded_beside(const Gpu& gpu, const char* needs, const char* asked) {
+  ExerciseInfo info = exercise();
+  info.needs = needs;
+  GradeOptions options;
+  options.device = asked;
+  options.open_gpu = [gpu](std::string*) { return std::make_unique<UnusedGpu>(gpu.name, gpu.capability, gpu.tcgen05); };
+  const ProcessResult child = run_function([&] {
+    setenv("HANDOFF_NVCC", "/nonexistent/nvcc", 1);
+    define_standard_tests();
+    CompileResult compiled;
+    compiled.ok = true;
+    compiled.ptx = kernel(kRight);
+    const Verdict v = grade(info, "kernel.cu", compiled, options);
+    std::string text = describe(v);
+    for (const std::string& note : v.notes) text += "note: " + note + "\n";
+    return text + "on " + v.devices + "\n";
+  });
+  return child.ok() ? child.output : describe_failure(child) + "\n" + child.errors;
+}
+
+constexpr Gpu kHopper = {"NVIDIA H200", 90, false};
+constexpr Gpu kAmpere = {"NVIDIA A100", 80, false};
+constexpr Gpu kGeForce = {"NVIDIA GeForce RTX 5090", 120, false};
+constexpr Gpu kBlackwell = {"NVIDIA B200", 100, true};
+
+const char* const kFullMarksOnTheEmulator =
+    "score 10/10, passed\n"
+    "emulator/result passed 3/3: \n"
+    "emulator/every-schedule passed 2/2: \n"
+    "emulator/no-hazards passed 5/5: \n";
+
+TEST(Grade, TheEmulatorAloneWhereTheGpuLacksTcgen05AndThatIsSaidOnce) {
+  EXPECT_EQ(graded_beside(kHopper, "tcgen05", "auto"),
+            std::string(kFullMarksOnTheEmulator) +
+                "note: cuda: skipped: needs tcgen05 (sm_100, sm_103); this GPU is NVIDIA H200 (sm_90)\n"
+                "on emulator\n");
+  EXPECT_EQ(graded_beside(kAmpere, "mbarrier", "auto"),
+            std::string(kFullMarksOnTheEmulator) +
+                "note: cuda: skipped: needs sm_90 or newer; this GPU is NVIDIA A100 (sm_80)\n"
+                "on emulator\n");
+}
+
+TEST(Grade, CudaOnAGpuWithoutTcgen05CannotBeGraded) {
+  EXPECT_EQ(graded_beside(kHopper, "tcgen05", "cuda"),
+            "not graded, score 0/10\n"
+            "problem: needs tcgen05 (sm_100, sm_103); this GPU is NVIDIA H200 (sm_90)\n"
+            "on \n");
+  // Newer than sm_100 does not mean that it has tensor memory.
+  EXPECT_THAT(graded_beside(kGeForce, "tcgen05", "cuda"),
+              HasSubstr("problem: needs tcgen05 (sm_100, sm_103); this GPU is NVIDIA GeForce RTX 5090 (sm_120)\n"));
+  EXPECT_THAT(graded_beside(kAmpere, "tma", "cuda"),
+              HasSubstr("problem: needs sm_90 or newer; this GPU is NVIDIA A100 (sm_80)\n"));
+}
+
+TEST(Grade, AGpuThatHasWhatIsNeededIsCompiledFor) {
+  // There is no nvcc in these runs: that is as far as they get.
+  EXPECT_THAT(graded_beside(kBlackwell, "tcgen05", "cuda"), HasSubstr("problem: nvcc was not found"));
+  EXPECT_THAT(graded_beside(kHopper, "tma", "cuda"), HasSubstr("problem: nvcc was not found"));
+  EXPECT_THAT(graded_beside(kHopper, "mbarrier", "auto"), HasSubstr("note: cuda: skipped: nvcc was not found"));
+}
+
+TEST(Grade, TheLargestLaunchGivesTheDynamicSharedMemory) {
+  class TwoSizes : public Doubled {
+   public:
+    std::vector<Case> cases(uint64_t seed) const override {
+      std::vector<Case> list = Doubled::cases(seed);
+      list.push_back(list.front());
+      list.front().dynamic_smem(4096);
+      list.back().dynamic_smem(1024);
+      return list;
+    }
+
+   private:
+    void TestBody() override { check_result(); }
+  };
+  const ProcessResult child = run_function([] {
+    register_test("99z", "result", __FILE__, __LINE__, []() -> ExerciseTest* { return new TwoSizes; });
+    CompileResult compiled;
+    compiled.ok = true;
+    compiled.ptx = kernel(kRight);
+    compiled.resources.registers = 17;
+    const Verdict v = grade(exercise(), "kernel.cu", compiled, on_emulator());
+    return fmt::format("{} registers, {} bytes", v.resources.registers, v.resources.dynamic_smem);
+  });
+  EXPECT_EQ(child.output, "17 registers, 4096 bytes") << child.errors;
 }
 
 // --- messages --------------------------------------------------------------------------------------------------------

@@ -274,24 +274,38 @@ void report(const std::string& what, const std::vector<std::string>& lines, cons
 
 // --- ptxas -v --------------------------------------------------------------------------------------------------------
 
-void parse_resources(const std::string& log, const std::string& kernel, CompileResult* result) {
+uint32_t to_u32(const std::ssub_match& digits) { return static_cast<uint32_t>(std::stoul(digits.str())); }
+
+// What ptxas -v says of `kernel`. Below the lines of an entry stand those of the functions that it calls, each with its
+// own frame and spills:
+//   Compiling entry function 'add' for 'sm_100a'
+//   Function properties for add
+//       1008 bytes stack frame, 1400 bytes spill stores, 1868 bytes spill loads
+//   Used 32 registers, used 1 barriers, 1008 bytes cumulative stack size, 256 bytes smem
+//   Function properties for twice
+//       0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads
+Resources parse_resources(const std::string& log, const std::string& kernel) {
   static const std::regex compiling("Compiling entry function '([^']+)'");
   static const std::regex used("Used ([0-9]+) registers");
   static const std::regex shared("([0-9]+) bytes smem");
-  static const std::regex spilled("([0-9]+) bytes spill stores");
+  static const std::regex frame("([0-9]+) bytes stack frame, ([0-9]+) bytes spill stores, ([0-9]+) bytes spill loads");
+  static const std::regex cumulative("([0-9]+) bytes cumulative stack size");
+  Resources resources;
   bool inside = false;
   for (const std::string& line : split_lines(log)) {
     std::smatch match;
-    if (std::regex_search(line, match, compiling)) {
-      inside = match[1].str() == kernel;
-    } else if (inside) {
-      if (std::regex_search(line, match, spilled))
-        result->spill_bytes = static_cast<uint32_t>(std::stoul(match[1].str()));
-      if (std::regex_search(line, match, used)) result->registers = static_cast<uint32_t>(std::stoul(match[1].str()));
-      if (std::regex_search(line, match, shared))
-        result->shared_bytes = static_cast<uint32_t>(std::stoul(match[1].str()));
+    if (std::regex_search(line, match, compiling)) inside = match[1].str() == kernel;
+    if (!inside) continue;
+    if (std::regex_search(line, match, frame)) {
+      resources.stack = std::max(resources.stack, to_u32(match[1]));
+      resources.spill_stores += to_u32(match[2]);
+      resources.spill_loads += to_u32(match[3]);
     }
+    if (std::regex_search(line, match, used)) resources.registers = to_u32(match[1]);
+    if (std::regex_search(line, match, shared)) resources.static_smem = to_u32(match[1]);
+    if (std::regex_search(line, match, cumulative)) resources.stack = std::max(resources.stack, to_u32(match[1]));
   }
+  return resources;
 }
 
 // --- Compilation -----------------------------------------------------------------------------------------------------
@@ -497,7 +511,7 @@ CompileResult compile(const Toolchain& toolchain, const std::filesystem::path& s
   if (result.ok) {
     result.ptx = std::move(entry.ptx);
     result.cubin = std::move(entry.cubin);
-    if (!options.kernel.empty()) parse_resources(entry.log, options.kernel, &result);
+    if (!options.kernel.empty()) result.resources = parse_resources(entry.log, options.kernel);
   }
   result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   return result;

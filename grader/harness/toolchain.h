@@ -1,11 +1,12 @@
 // Turns a submission (CUDA C++ device code) into PTX and cubin with the CUDA toolkit, outside the grader's process.
 #pragma once
 
-#include <cstdint>
 #include <filesystem>
 #include <optional>
 #include <string>
 #include <vector>
+
+#include "grader/harness/resources.h"
 
 namespace handoff::harness {
 
@@ -29,16 +30,12 @@ std::string missing_toolchain_message(const Toolchain& toolchain);
 
 /// What nvcc and ptxas made of a submission.
 struct CompileResult {
-  bool ok = false;     ///< both accepted it
-  std::string error;   ///< one line; empty when ok
-  std::string detail;  ///< compiler messages trimmed to lines about the learner's file
-  std::string ptx;     ///< paths normalised: the submission's is its file name, the toolkit's are "cuda/…"
-  std::string cubin;   ///< only where asked for
-  /// Of CompileOptions::kernel, from ptxas -v: registers a thread, static shared memory a block, spills a thread in
-  /// bytes.
-  ///@{
-  uint32_t registers = 0, shared_bytes = 0, spill_bytes = 0;
-  ///@}
+  bool ok = false;          ///< both accepted it
+  std::string error;        ///< one line; empty when ok
+  std::string detail;       ///< compiler messages trimmed to lines about the learner's file
+  std::string ptx;          ///< paths normalised: the submission's is its file name, the toolkit's are "cuda/…"
+  std::string cubin;        ///< only where asked for
+  Resources resources;      ///< of CompileOptions::kernel
   double seconds = 0;       ///< wall time of both tools
   bool from_cache = false;  ///< nothing was run
 };

@@ -62,10 +62,53 @@ TEST_F(Compile, GivesPtxAndResources) {
   ASSERT_TRUE(result.ok) << result.error << result.detail;
   EXPECT_THAT(result.ptx, HasSubstr(".entry add("));
   EXPECT_THAT(result.ptx, HasSubstr(".target sm_100a"));
-  EXPECT_GT(result.registers, 0U);
-  EXPECT_GE(result.shared_bytes, 256U);
-  EXPECT_EQ(result.spill_bytes, 0U);
+  EXPECT_GT(result.resources.registers, 0U);
+  EXPECT_EQ(result.resources.static_smem, 256U);
+  EXPECT_EQ(result.resources.spill_stores, 0U);
+  EXPECT_EQ(result.resources.spill_loads, 0U);
+  EXPECT_EQ(result.resources.stack, 0U);
   EXPECT_TRUE(result.cubin.empty());
+}
+
+// 64 floats live at once and 32 registers a thread; a called function with a frame of its own follows in ptxas's log.
+constexpr const char* kSpilling = R"(
+static __device__ __noinline__ int looked_up(const int* p, int x) {
+  volatile int a[20];
+  for (int i = 0; i < 20; i++) a[i] = p[i] * x;
+  return a[x % 20];
+}
+extern "C" __global__ void __launch_bounds__(1024, 2) add(int* out, int n) {
+  int v[64];
+  for (int i = 0; i < 64; i++) v[i] = out[i * n + threadIdx.x];
+  for (int k = 0; k < n; k++) {
+#pragma unroll
+    for (int i = 0; i < 64; i++) v[i] = v[i] * v[(i * 7 + 3) % 64] + k;
+  }
+  for (int i = 0; i < 64; i++) out[i * n + threadIdx.x] = v[i];
+  out[threadIdx.x] += looked_up(out, n);
+}
+extern "C" __global__ void frame_only(int* out) { out[0] += looked_up(out, 3); }
+extern "C" __global__ void plain(int* out) { out[0] += 3; }
+)";
+
+TEST_F(Compile, TellsSpillsAndStackOfTheKernelAskedFor) {
+  const fs::path file = write("kernel.cu", kSpilling);
+  const Resources spilling = compiled(file).resources;
+  EXPECT_EQ(spilling.registers, 32U);
+  EXPECT_GT(spilling.spill_stores, 0U);
+  EXPECT_GT(spilling.spill_loads, 0U);
+  EXPECT_GE(spilling.stack, 80U);
+  options_.kernel = "frame_only";
+  const Resources frame = compiled(file).resources;
+  EXPECT_EQ(frame.spill_stores, 0U);
+  EXPECT_GE(frame.stack, 80U);  // the array of 20 ints
+  options_.kernel = "plain";
+  const Resources plain = compiled(file).resources;
+  EXPECT_GT(plain.registers, 0U);
+  EXPECT_EQ(plain.spill_stores, 0U);
+  EXPECT_EQ(plain.stack, 0U);
+  options_.kernel = "absent";
+  EXPECT_EQ(compiled(file).resources.registers, 0U);
 }
 
 TEST_F(Compile, GivesTheSameBytesInAnyFolder) {
@@ -100,7 +143,7 @@ TEST_F(Compile, UsesTheCacheAndSeesChanges) {
   EXPECT_FALSE(first.from_cache);
   EXPECT_TRUE(second.from_cache);
   EXPECT_EQ(first.ptx, second.ptx);
-  EXPECT_EQ(first.registers, second.registers);
+  EXPECT_EQ(first.resources.registers, second.resources.registers);
   write("include/course_part.cuh",
         "#pragma once\n__device__ __forceinline__ int course_part(int x) { return x * 7; }\n");
   const CompileResult third = compiled(file);

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "grader/emulator/machine/diagnostic.h"
+#include "grader/harness/resources.h"
 
 namespace handoff::harness {
 
@@ -53,10 +54,7 @@ struct Verdict {
   std::string reproduce;                     ///< "--schedule random --seed 3", empty if all passed
   std::string output;                        ///< kernel printf of the nominal run
   uint64_t modeled_cycles = 0;               ///< of the nominal run of the last case
-  /// Of the kernel, from ptxas: registers a thread, bytes a block; 0: unknown.
-  ///@{
-  uint32_t registers = 0, shared_bytes = 0;
-  ///@}
+  Resources resources;                       ///< of the kernel, compiled for sm_100a
   /// Launches, and the harness's distinct inputs among them.
   ///@{
   int runs = 0, cases = 0;

@@ -15,6 +15,7 @@ namespace {
 
 namespace fs = std::filesystem;
 using harness::FoundDiagnostic;
+using harness::Resources;
 using harness::TestOutcome;
 using harness::Verdict;
 using Json = nlohmann::ordered_json;
@@ -94,6 +95,22 @@ FoundDiagnostic diagnostic_from(const Json& j) {
   return f;
 }
 
+Json resources_json(const Resources& r) {
+  return {{"registers", r.registers},       {"static_smem", r.static_smem}, {"dynamic_smem", r.dynamic_smem},
+          {"spill_stores", r.spill_stores}, {"spill_loads", r.spill_loads}, {"stack", r.stack}};
+}
+
+Resources resources_from(const Json& j) {
+  Resources r;
+  r.registers = j.at("registers");
+  r.static_smem = j.at("static_smem");
+  r.dynamic_smem = j.at("dynamic_smem");
+  r.spill_stores = j.at("spill_stores");
+  r.spill_loads = j.at("spill_loads");
+  r.stack = j.at("stack");
+  return r;
+}
+
 Json verdict_json(const Verdict& v) {
   Json tests = Json::array(), diagnostics = Json::array();
   for (const TestOutcome& t : v.tests) tests.push_back(test_json(t));
@@ -114,8 +131,9 @@ Json verdict_json(const Verdict& v) {
           {"deadlock_schedule", v.deadlock_schedule},
           {"reproduce", v.reproduce},
           {"output", v.output},
-          {"registers", v.registers},
-          {"shared_bytes", v.shared_bytes},
+          {"registers", v.resources.registers},
+          {"shared_bytes", v.resources.static_smem},
+          {"resources", resources_json(v.resources)},
           {"runs", v.runs},
           {"cases", v.cases},
           {"devices", v.devices},
@@ -141,8 +159,7 @@ Verdict verdict_from(const Json& j) {
   v.deadlock_schedule = j.at("deadlock_schedule");
   v.reproduce = j.at("reproduce");
   v.output = j.at("output");
-  v.registers = j.at("registers");
-  v.shared_bytes = j.at("shared_bytes");
+  v.resources = resources_from(j.at("resources"));
   v.runs = j.at("runs");
   v.cases = j.at("cases");
   v.devices = j.at("devices");

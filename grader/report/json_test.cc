@@ -50,8 +50,7 @@ Verdict full_verdict() {
   v.reproduce = "--schedule random --seed 3";
   v.output = "printed";
   v.modeled_cycles = 1234567890123ULL;
-  v.registers = 96;
-  v.shared_bytes = 4104;
+  v.resources = {96, 4104, 16, 24, 32, 65536};
   v.runs = 8;
   v.cases = 3;
   v.devices = "emulator + NVIDIA H200";
@@ -118,6 +117,15 @@ TEST(Json, BringsEveryFieldBack) {
   EXPECT_EQ(back[0].diagnostics[0].diagnostic.severity, Severity::Warning);
   EXPECT_EQ(back[0].diagnostics[0].diagnostic.related[0].role, "written here");
   EXPECT_EQ(back[0].modeled_cycles, 1234567890123ULL);
+}
+
+TEST(Json, TellsTheResources) {
+  const json report = json::parse(to_json({full_verdict()}));
+  EXPECT_EQ(report["exercises"][0]["resources"],
+            json::parse(R"({"registers": 96, "static_smem": 4104, "spill_stores": 16,
+                                                   "spill_loads": 24, "stack": 32, "dynamic_smem": 65536})"));
+  EXPECT_EQ(report["exercises"][0]["registers"], 96);
+  EXPECT_EQ(report["exercises"][0]["shared_bytes"], 4104);
 }
 
 TEST(Json, FollowsTheSchema) {

@@ -16,6 +16,7 @@
 #include <filesystem>
 #include <map>
 #include <sstream>
+#include <utility>
 #include <vector>
 
 namespace handoff::report {
@@ -116,7 +117,7 @@ class Screen {
     if (!v_.problem.empty()) {
       problem();
     } else if (v_.passed()) {
-      facts();
+      facts(true);
     } else {
       line("");
       tests();
@@ -125,6 +126,7 @@ class Screen {
     diagnostics();
     output();
     notes();
+    if (v_.problem.empty() && !v_.passed()) facts(false);
     next();
     return text_;
   }
@@ -174,17 +176,28 @@ class Screen {
     }
   }
 
-  void facts() {
+  // What the kernel took of the chip. Cycles are told of a right kernel only: a wrong one's are of no use.
+  void facts(bool cycles) {
     std::vector<std::string> facts;
-    if (v_.modeled_cycles > 0) facts.push_back(grouped(v_.modeled_cycles) + " modeled cycles");
-    if (v_.registers > 0) facts.push_back("registers " + std::to_string(v_.registers));
-    if (v_.shared_bytes > 0) {
-      facts.push_back("shared memory " + (v_.shared_bytes % 1024 == 0 ? std::to_string(v_.shared_bytes / 1024) + " KiB"
-                                                                      : grouped(v_.shared_bytes) + " bytes"));
+    const harness::Resources& r = v_.resources;
+    if (cycles && v_.modeled_cycles > 0) facts.push_back(grouped(v_.modeled_cycles) + " modeled cycles");
+    if (r.registers > 0) {
+      facts.push_back("registers " + std::to_string(r.registers));
+      std::string shared = r.static_smem > 0 ? memory(r.static_smem) : "";
+      if (r.dynamic_smem > 0) shared += (shared.empty() ? "" : " + ") + memory(r.dynamic_smem) + " dynamic";
+      if (!shared.empty()) facts.push_back("shared memory " + shared);
+      if (r.spill_stores > 0 || r.spill_loads > 0) {
+        facts.push_back("spills " + grouped(r.spill_stores) + " bytes stored, " + grouped(r.spill_loads) + " loaded");
+      }
+      if (r.stack > 0) facts.push_back("stack " + grouped(r.stack) + " bytes");
     }
     std::string text;
     for (const std::string& fact : facts) text += (text.empty() ? "" : " · ") + fact;
-    if (!text.empty()) line("  " + ink(Ink::Dim, text));
+    if (!text.empty()) line("  " + ink(Ink::Dim, wrap(text, o_.width, 4, 2)));
+  }
+
+  static std::string memory(uint32_t bytes) {
+    return bytes % 1024 == 0 ? std::to_string(bytes / 1024) + " KiB" : grouped(bytes) + " bytes";
   }
 
   static std::string mark(TestOutcome::State state) {
@@ -463,6 +476,23 @@ std::string render_line(const Verdict& verdict, const RenderOptions& options) {
   if (cause.empty()) return mark + " " + left;
   return mark + " " + left + "  " +
          cut(harmless(cause), std::max<size_t>(options.width, display_width(left) + 24) - display_width(left) - 4);
+}
+
+std::vector<std::string> shared_notes(const std::vector<Verdict>& verdicts) {
+  std::vector<std::pair<std::string, std::string>> ids_of;  // by note, in order of appearance
+  for (const Verdict& verdict : verdicts) {
+    for (const std::string& note : verdict.notes) {
+      const auto known = std::find_if(ids_of.begin(), ids_of.end(), [&](const auto& n) { return n.first == note; });
+      if (known == ids_of.end()) {
+        ids_of.emplace_back(note, verdict.exercise);
+      } else {
+        known->second += ", " + verdict.exercise;
+      }
+    }
+  }
+  std::vector<std::string> lines;
+  for (const auto& [note, ids] : ids_of) lines.push_back(harmless(ids + ": " + note));
+  return lines;
 }
 
 bool wants_color(int fd) {

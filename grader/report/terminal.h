@@ -5,6 +5,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "grader/harness/verdict.h"
 
@@ -28,6 +29,9 @@ std::string render(const harness::Verdict& verdict, const RenderOptions& options
 
 /// One line for `check --all`: mark, exercise, points, the cause where it failed. No newline.
 std::string render_line(const harness::Verdict& verdict, const RenderOptions& options);
+
+/// The notes of several verdicts, each once, with the exercises that have it: "09a, 10a: cuda: skipped: …".
+std::vector<std::string> shared_notes(const std::vector<harness::Verdict>& verdicts);
 
 /// True if `fd` is a terminal that takes colour and the user did not set NO_COLOR (https://no-color.org) or TERM=dumb.
 bool wants_color(int fd);

@@ -168,16 +168,51 @@ TEST(Screen, Done) {
   v.runs = 8;
   v.cases = 9;
   v.modeled_cycles = 1234567;
-  v.registers = 96;
-  v.shared_bytes = 132 * 1024;
+  v.resources.registers = 96;
+  v.resources.static_smem = 1032;
+  v.resources.dynamic_smem = 132 * 1024;
   v.nvcc_seconds = 0;
   RenderOptions o = options();
   o.next = "13b gemm-persistent";
   EXPECT_EQ(render(v, o),
             R"(✓ 13a gemm-full-empty · emulator · 20 of 20 points · 8 runs of 9 cases, no hazards             1.9 s
-  1,234,567 modeled cycles · registers 96 · shared memory 132 KiB
+  1,234,567 modeled cycles · registers 96 · shared memory 1,032 bytes + 132 KiB dynamic
   next: 13b gemm-persistent   ./handoff check 13b
 )");
+}
+
+TEST(Screen, TellsSpillsAndTheStack) {
+  Verdict v = blank("13a", "gemm-full-empty", 20, 20);
+  v.modeled_cycles = 1234567;
+  v.resources.registers = 255;
+  v.resources.dynamic_smem = 65536;
+  v.resources.spill_stores = 1400;
+  v.resources.spill_loads = 1868;
+  v.resources.stack = 1008;
+  EXPECT_THAT(render(v, options()), HasSubstr(R"(
+  1,234,567 modeled cycles · registers 255 · shared memory 64 KiB dynamic · spills 1,400 bytes
+    stored, 1,868 loaded · stack 1,008 bytes
+)"));
+}
+
+TEST(Screen, AWrongKernelsResourcesComeLast) {
+  Verdict v = missing_wait();
+  v.modeled_cycles = 1214;
+  v.resources.registers = 32;
+  v.resources.static_smem = 4104;
+  EXPECT_THAT(render(v, options()), HasSubstr(R"(
+     ./handoff explain async-read-before-complete
+  registers 32 · shared memory 4,104 bytes
+  reproduce: ./handoff check 04a --schedule nominal        next: ./handoff hint 04a
+)"));
+  v.problem = "grading ran out of memory and was stopped";
+  EXPECT_THAT(render(v, options()), Not(HasSubstr("registers")));
+}
+
+TEST(Screen, SaysNothingOfUnknownResources) {
+  Verdict v = blank("03b", "ring", 12, 12);
+  v.resources.dynamic_smem = 4096;  // known from the launches where the kept PTX was graded; the static part is not
+  EXPECT_THAT(render(v, options()), Not(HasSubstr("shared memory")));
 }
 
 TEST(Screen, DoesNotCompile) {
@@ -260,6 +295,18 @@ TEST(Line, NamesTheCause) {
             "✗ 04a two-copies-one-barrier       4/10    1.9 s  async-read-before-complete  kernel.cu:31");
   Verdict v = blank("01a", "first-handoff", 10, 10);
   EXPECT_EQ(render_line(v, options()), "✓ 01a first-handoff               10/10    1.9 s");
+}
+
+TEST(SharedNotes, StandOnceWithTheirExercises) {
+  Verdict silent = blank("01a", "first-handoff", 10, 10), a = blank("09a", "tensor-memory", 10, 10),
+          b = blank("10a", "descriptors", 10, 10);
+  a.notes = {"cuda: skipped: needs tcgen05 (sm_100, sm_103); this GPU is NVIDIA H200 (sm_90)"};
+  b.notes = {a.notes[0], "another"};
+  EXPECT_THAT(shared_notes({silent, a, b}),
+              ::testing::ElementsAre("09a, 10a: cuda: skipped: needs tcgen05 (sm_100, sm_103); this GPU is NVIDIA H200 "
+                                     "(sm_90)",
+                                     "10a: another"));
+  EXPECT_THAT(shared_notes({silent}), ::testing::IsEmpty());
 }
 
 TEST(Color, OnlyOnATerminalAndNotWhereRefused) {

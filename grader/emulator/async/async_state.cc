@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "grader/emulator/async/tensor_copy.h"
 #include "grader/emulator/machine/fault.h"
 
 namespace handoff::async {
@@ -68,6 +69,7 @@ void cta_end(Cta& cta) {
         f.writes_shared ? "Wait for it (its mbarrier, or its group for cp.async) before the last thread leaves."
                         : "cp.async.bulk.wait_group.read 0 before the last thread leaves would do.");
   }
+  end_tensor_memory(cta);
 }
 
 void describe_barriers(Cta& cta, std::vector<std::string>& out) {
@@ -102,7 +104,9 @@ const machine::AsyncHooks& hooks() {
 void register_async_decoders(machine::DecoderTable& table) {
   register_mbarrier_decoders(table);
   register_bulk_copy_decoders(table);
+  register_tensor_copy_decoders(table);
   register_cp_async_decoders(table);
+  register_tcgen05_decoders(table);
 }
 
 }  // namespace handoff::async

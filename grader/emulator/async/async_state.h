@@ -8,6 +8,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "grader/emulator/async/tensor_memory.h"
 #include "grader/emulator/machine/warp.h"
 
 namespace handoff::async {
@@ -73,11 +74,31 @@ struct InFlight {
   uint32_t bytes;      ///< of the copy
 };
 
+/// What waits in the tensor core's queue: an MMA, or a commit behind the operations that it tracks (tcgen05.cc).
+struct TensorCoreItem;
+
+/// The tensor core of a CTA and the CTA's tensor memory. One operation after the other: PTX §9.7.16.6.2 makes MMAs of
+/// one accumulator, and MMAs and the commit behind them, execute in order.
+struct TensorCore {
+  TensorMemory memory;                                ///< cells and allocations
+  std::deque<std::unique_ptr<TensorCoreItem>> queue;  ///< in order of issue
+  uint64_t free = 0;                                  ///< time at which the next MMA can start
+  std::unordered_map<uint32_t, uint64_t> last_mma;    ///< by thread: id of its last MMA
+  /// By warp: time at which its last tcgen05.ld, st is done.
+  ///@{
+  std::unordered_map<uint32_t, uint64_t> loaded, stored;
+  ///@}
+
+  TensorCore();
+  ~TensorCore();
+};
+
 /// What the async layer attaches to a CTA.
 struct State : machine::AsyncCtaState {
   std::vector<Mbarrier> barriers;                     ///< live ones: initialised and not invalidated
   std::unordered_map<uint32_t, ThreadGroups> groups;  ///< by thread index in the CTA
   std::vector<InFlight> in_flight;                    ///< in order of issue
+  TensorCore tensor;                                  ///< tensor memory and MMAs
 
   /// The live barrier at a shared::cta offset; nullptr if there is none.
   Mbarrier* find(uint32_t offset);
@@ -109,9 +130,9 @@ inline uint64_t address_of(const Warp& w, const machine::MemoryOperand& m, int l
 
 /// complete_tx of `bytes` for operation `op` issued by `inst`.
 void complete_tx(Cta& owner, uint32_t offset, int64_t bytes, const Inst* inst, uint64_t op);
-/// An asynchronous arrive(1) for `inst`; `op` is the last cp.async of the thread that it stands for, 0 if there was
-/// none.
-void arrive_async(Cta& owner, uint32_t offset, const Inst* inst, uint64_t op);
+/// An asynchronous arrive(1) for `inst`, `what` in words; `op` is the last cp.async or MMA of the thread that it stands
+/// for, 0 if there was none.
+void arrive_async(Cta& owner, uint32_t offset, const Inst* inst, uint64_t op, const char* what);
 /// The live barrier at `offset` of `owner`, or a `barrier-not-initialized` fault.
 Mbarrier& live_barrier(Cta& owner, uint32_t offset, const char* what);
 /// "full" for a barrier at this offset.
@@ -128,6 +149,12 @@ void register_mbarrier_decoders(machine::DecoderTable& table);
 void register_bulk_copy_decoders(machine::DecoderTable& table);
 /// cp.async and its groups (cp_async.cc).
 void register_cp_async_decoders(machine::DecoderTable& table);
+/// cp.async.bulk.tensor and its kin (tensor_copy.cc).
+void register_tensor_copy_decoders(machine::DecoderTable& table);
+/// tcgen05.* (tcgen05.cc).
+void register_tcgen05_decoders(machine::DecoderTable& table);
+/// What is wrong with tensor memory at the CTA's end, and the end of its allocations.
+void end_tensor_memory(Cta& cta);
 /// All of the above.
 void register_async_decoders(machine::DecoderTable& table);
 

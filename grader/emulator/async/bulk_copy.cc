@@ -2,24 +2,15 @@
 //
 // 1-D bulk copies (PTX §9.7.9.25.4): global → shared with an mbarrier, shared → global with a bulk group, shared →
 // shared of the cluster, and the reductions. One lane, one operation: a warp that issues with 32 lanes issues 32
-// copies, as the chip would.
-//
-// An operation passes milestones: issued, source read, destination written, signalled. Each is an event in the domain's
-// queue, so the schedule decides when it happens. At issue a shared destination is filled with poison: until the bytes
-// are written, whoever reads them gets NaN. Global destinations and those of reductions keep their contents. On random
-// schedules a load is delivered in up to four pieces, each with its own complete_tx, which the ISA allows.
-//
-// The copy engine of an SM moves kTmaBytesPerCycle; transfers queue behind each other, latencies overlap
-// (machine/timing.h).
+// copies, as the chip would. How an operation lives from here on: copy_engine.cc.
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cstring>
 
-#include "grader/emulator/async/async_state.h"
+#include "grader/emulator/async/copy_engine.h"
 #include "grader/emulator/async/reduce.h"
 #include "grader/emulator/machine/fault.h"
-#include "grader/emulator/machine/timing.h"
 
 namespace handoff::async {
 namespace {
@@ -27,12 +18,10 @@ namespace {
 namespace timing = machine::timing;
 using machine::AsyncOpInfo;
 using machine::DecodeContext;
-using machine::Domain;
 using machine::for_lanes;
 using machine::kNoOperand;
 using machine::lanes;
 using machine::make_fault;
-using machine::MemoryOperand;
 using machine::Region;
 using machine::WaitTarget;
 using ptx::Space;
@@ -41,133 +30,33 @@ using ptx::Type;
 /// Operands that do not fit into Inst live in the operand pool, in this order.
 enum PoolIndex : uint32_t {
   kDst,
-  kDstWide,
-  kSrc,
-  kSrcWide,
-  kSize,
-  kBarrier,
-  kBarrierWide,
+  kSrc = kDst + kPooledAddress,
+  kBarrier = kSrc + kPooledAddress,
+  kSize = kBarrier + kPooledAddress,
   kMask,
-  kDstOffset,
-  kSrcOffset,
-  kBarrierOffset,
   kPoolSize
 };
 
 // Inst::sub: direction and flags.
 constexpr uint8_t kLoad = 0, kStore = 1, kSharedToShared = 2, kDirection = 3, kReduce = 4;
 
-struct Copy {
-  AsyncOpInfo info;
-  Domain* domain = nullptr;
+struct BulkCopy : Copy {
   std::byte* destination = nullptr;
   const std::byte* source = nullptr;
-  std::vector<std::byte> staging;
-  std::shared_ptr<Group> group;  ///< stores
   ReduceOp reduce_op = ReduceOp::None;
   Type reduce_type = Type::None;
   uint32_t byte_mask = 0xffff;  ///< .cp_mask: bytes of each 16 that are written
-  uint32_t pieces_left = 1;
-};
 
-InFlight* entry(Cta& cta, uint64_t id) {
-  for (InFlight& f : state(cta).in_flight) {
-    if (f.id == id) return &f;
-  }
-  return nullptr;
-}
-void retire(Cta* cta, uint64_t id, bool read, bool written) {
-  if (cta == nullptr) return;
-  InFlight* f = entry(*cta, id);
-  if (f == nullptr) return;
-  if (read) f->reads_shared = false;
-  if (written) f->writes_shared = false;
-  if (!f->reads_shared && !f->writes_shared) {
-    auto& list = state(*cta).in_flight;
-    list.erase(list.begin() + (f - list.data()));
-  }
-}
-
-void notify(const Copy& c, AsyncOpInfo::Milestone m) {
-  if (machine::Observer* o = machine::watcher(*c.domain->launch); o != nullptr) o->async_op(c.info, m);
-}
-
-/// Re-throws a fault with the copy's own place: events fire outside any instruction.
-template <class F>
-void at_place_of(const Copy& c, F&& f) {
-  try {
-    f();
-  } catch (machine::Fault& fault) {
-    if (fault.diagnostic.place.line == 0) fault.diagnostic.place = c.domain->launch->program->place(*c.info.inst);
-    throw;
-  }
-}
-
-void write_bytes(const Copy& c, uint32_t from, uint32_t bytes) {
-  if (bytes == 0) return;
-  if (c.reduce_op != ReduceOp::None) {
-    reduce_bytes(c.reduce_op, c.reduce_type, c.destination + from, c.staging.data() + from, bytes);
-  } else if (c.byte_mask != 0xffff) {
-    for (uint32_t k = from; k < from + bytes; k++) {
-      if ((c.byte_mask >> (k & 15) & 1) != 0) c.destination[k] = c.staging[k];
-    }
-  } else {
-    std::memcpy(c.destination + from, c.staging.data() + from, bytes);
-  }
-  if (c.info.destination_owner != nullptr) {
-    machine::touch_shared(*c.info.destination_owner);
-  } else {
-    machine::touch_global(*c.domain->launch);
-  }
-}
-
-/// Destination written and, for loads, signalled: one event for each piece.
-struct WrittenEvent : machine::Event {
-  std::shared_ptr<Copy> copy;
-  uint32_t from = 0, bytes = 0;
-  void fire(Domain& domain) override {
-    Copy& c = *copy;
-    write_bytes(c, from, bytes);
-    const bool last = --c.pieces_left == 0;
-    if (last) {
-      notify(c, AsyncOpInfo::Milestone::Written);
-      retire(c.info.destination_owner, c.info.id, false, true);
-    }
-    if (c.info.mbarrier_owner != nullptr) {
-      at_place_of(c, [&] { complete_tx(*c.info.mbarrier_owner, c.info.mbarrier, bytes, c.info.inst, c.info.id); });
-      if (last) notify(c, AsyncOpInfo::Milestone::Signalled);
-    }
-    if (c.group) {
-      c.group->unwritten--;
-      machine::wake(domain, WaitTarget::Kind::Async, c.info.warp->cta, 0, domain.now);
-    }
-  }
-};
-
-struct SourceReadEvent : machine::Event {
-  std::shared_ptr<Copy> copy;
-  uint64_t written_time = 0;
-  void fire(Domain& domain) override {
-    Copy& c = *copy;
-    c.staging.assign(c.source, c.source + c.info.bytes);
-    notify(c, AsyncOpInfo::Milestone::SourceRead);
-    retire(c.info.source_owner, c.info.id, true, false);
-    if (c.group) {
-      c.group->unread--;
-      machine::wake(domain, WaitTarget::Kind::Async, c.info.warp->cta, 0, domain.now);
-    }
-    const bool random = domain.launch->config.schedule.kind == machine::Schedule::Kind::Random;
-    const uint32_t chunks = c.info.bytes / 16;
-    const uint32_t pieces = random && c.info.mbarrier_owner != nullptr && chunks > 1
-                                ? 1 + static_cast<uint32_t>(domain.launch->random.below(std::min(4u, chunks)))
-                                : 1;
-    c.pieces_left = pieces;
-    for (uint32_t p = 0; p < pieces; p++) {
-      auto e = std::make_unique<WrittenEvent>();
-      e->copy = copy;
-      e->from = chunks * p / pieces * 16;
-      e->bytes = pieces == 1 ? c.info.bytes : chunks * (p + 1) / pieces * 16 - e->from;
-      domain.add_completion(std::move(e), std::max(written_time, domain.now));
+  void read() override { staging.assign(source, source + info.bytes); }
+  void write(uint32_t from, uint32_t bytes) override {
+    if (reduce_op != ReduceOp::None) {
+      reduce_bytes(reduce_op, reduce_type, destination + from, staging.data() + from, bytes);
+    } else if (byte_mask != 0xffff) {
+      for (uint32_t k = from; k < from + bytes; k++) {
+        if ((byte_mask >> (k & 15) & 1) != 0) destination[k] = staging[k];
+      }
+    } else {
+      std::memcpy(destination + from, staging.data() + from, bytes);
     }
   }
 };
@@ -198,20 +87,14 @@ void require_multiple(Warp& w, int lane, uint64_t value, uint32_t of, const char
 
 void issue(Warp& w, const Inst& i, LaneMask mask) {
   machine::note_effect(w);
-  machine::Launch& launch = *w.cta->launch;
-  const uint32_t* pool = &launch.program->operand_pool[i.list];
-  const auto address = [&](uint32_t slot, uint32_t wide, uint32_t offset, int lane) {
-    const uint64_t base =
-        pool[wide] != 0 ? lanes<uint64_t>(w.regs, pool[slot])[lane] : lanes<uint32_t>(w.regs, pool[slot])[lane];
-    return base + static_cast<uint64_t>(static_cast<int64_t>(static_cast<int32_t>(pool[offset])));
-  };
+  const uint32_t* pool = &w.cta->launch->program->operand_pool[i.list];
   const uint8_t direction = i.sub & kDirection;
   const bool reduce = (i.sub & kReduce) != 0;
   for_lanes(mask, [&](int l) {
-    auto copy = std::make_shared<Copy>();
+    auto copy = std::make_shared<BulkCopy>();
     AsyncOpInfo& info = copy->info;
     const uint32_t bytes = lanes<uint32_t>(w.regs, pool[kSize])[l];
-    const uint64_t dst = address(kDst, kDstWide, kDstOffset, l), src = address(kSrc, kSrcWide, kSrcOffset, l);
+    const uint64_t dst = pooled_address(w, pool + kDst, l), src = pooled_address(w, pool + kSrc, l);
     require_multiple(w, l, bytes, 16, "bad-copy", "the size");
     require_multiple(w, l, direction == kStore ? dst : dst & 0xffffffu, 16, "misaligned", "the destination address");
     require_multiple(w, l, direction == kLoad ? src : src & 0xffffffu, 16, "misaligned", "the source address");
@@ -219,18 +102,11 @@ void issue(Warp& w, const Inst& i, LaneMask mask) {
                 : direction == kLoad  ? AsyncOpInfo::Kind::BulkLoad
                 : direction == kStore ? AsyncOpInfo::Kind::BulkStore
                                       : AsyncOpInfo::Kind::BulkSharedToShared;
-    info.id = launch.next_async_id++;
-    info.warp = &w;
-    info.inst = &i;
-    info.lane = l;
     info.bytes = bytes;
     info.source = src;
     info.destination = dst;
     info.source_region = direction == kLoad ? Region::Global : Region::Shared;
     info.destination_region = direction == kStore ? Region::Global : Region::Shared;
-    info.source_owner = info.destination_owner = info.mbarrier_owner = nullptr;
-    info.mbarrier = 0;
-    copy->domain = w.cta->domain;
     if (direction == kLoad) {
       copy->source = global_range(w, l, src, bytes, false, "a bulk copy reads its source");
     } else {
@@ -252,8 +128,7 @@ void issue(Warp& w, const Inst& i, LaneMask mask) {
             fmt::format("{}: a shared-to-shared bulk copy must have its destination in another CTA of the cluster",
                         machine::describe_lanes(w, LaneMask{1} << l)));
       }
-      const uint64_t raw = address(kBarrier, kBarrierWide, kBarrierOffset, l);
-      const SharedPlace b = shared_place(w, l, raw, false, 8, 8, "mbarrier");
+      const SharedPlace b = shared_place(w, l, pooled_address(w, pool + kBarrier, l), false, 8, 8, "mbarrier");
       live_barrier(*b.owner, b.offset, "a bulk copy that signals");
       info.mbarrier = b.offset;
       info.mbarrier_owner = b.owner;
@@ -263,47 +138,11 @@ void issue(Warp& w, const Inst& i, LaneMask mask) {
       copy->reduce_type = static_cast<Type>(i.imm);
     }
     if (pool[kMask] != kNoOperand) copy->byte_mask = lanes<uint32_t>(w.regs, pool[kMask])[l] & 0xffff;
-    if (info.destination_owner != nullptr) {
-      Cta& owner = *info.destination_owner;
-      const auto offset = static_cast<uint32_t>(info.destination);
-      if (hooks().hits_barrier(owner, offset, bytes)) {
-        launch.report(i, "barrier-overwritten",
-                      fmt::format("a bulk copy of {} bytes to `{}` runs over a live mbarrier", bytes,
-                                  launch.program->describe_shared(offset)));
-      }
-      state(owner).in_flight.push_back({info.id, &i, false, true, bytes});
-      if (!reduce) {
-        std::memset(copy->destination, machine::kPoison, bytes);
-        machine::touch_shared(owner);
-      }
-    }
-    if (info.source_owner != nullptr) {
-      if (InFlight* f = entry(*info.source_owner, info.id); f != nullptr) {
-        f->reads_shared = true;
-      } else {
-        state(*info.source_owner).in_flight.push_back({info.id, &i, true, false, bytes});
-      }
-    }
-    if (info.mbarrier_owner == nullptr) {
-      ThreadGroups& groups = state(*w.cta).of(w, l);
-      if (!groups.open_bulk) groups.open_bulk = std::make_shared<Group>();
-      groups.open_bulk->unread++;
-      groups.open_bulk->unwritten++;
-      copy->group = groups.open_bulk;
-    }
-    notify(*copy, AsyncOpInfo::Milestone::Issued);
-
-    Domain& d = *w.cta->domain;
-    const uint64_t start = std::max(w.time, d.copy_engine_free);
-    const uint64_t duration = std::max<uint64_t>(1, bytes / timing::kTmaBytesPerCycle);
-    d.copy_engine_free = start + duration;
-    auto read = std::make_unique<SourceReadEvent>();
-    read->copy = copy;
-    const uint64_t read_time =
-        start + duration + (direction == kStore ? timing::kTmaStoreRead : timing::kTmaLatency / 2);
-    read->written_time = start + duration + timing::kTmaLatency;
-    d.add_completion(std::move(read), read_time);
-    w.time += l == 31 - __builtin_clz(mask) ? 0 : timing::kTmaIssue;
+    copy->shared_extent = bytes;
+    copy->reduces = reduce;
+    copy->noun = "a bulk copy";
+    start(w, i, l, std::move(copy));
+    space_out(w, l, mask);
   });
 }
 
@@ -354,19 +193,12 @@ std::string decode_bulk(DecodeContext& c, const ptx::Resolved& r, const ptx::Sta
   if (r.has("multicast::cluster")) return "multicast needs clusters, which are not emulated yet";
   inst->sub = direction;
   std::vector<uint32_t> pool(kPoolSize, kNoOperand);
-  const auto put = [&](const ptx::Operand& o, Space space, uint32_t slot, uint32_t wide, uint32_t offset) {
-    const MemoryOperand m = c.address(o, space);
-    pool[slot] = m.slot;
-    pool[wide] = m.wide ? 1 : 0;
-    pool[offset] = static_cast<uint32_t>(m.offset);
-    return m.offset == static_cast<int32_t>(m.offset);
-  };
-  bool fits =
-      put(s.operands[0], to, kDst, kDstWide, kDstOffset) && put(s.operands[1], from, kSrc, kSrcWide, kSrcOffset);
+  bool fits = pool_address(c.address(s.operands[0], to), pool, kDst);
+  fits = pool_address(c.address(s.operands[1], from), pool, kSrc) && fits;
   pool[kSize] = c.source(s.operands[2], Type::U32);
   if (c.width(s.operands[2], Type::U32) != 4) return "the size must be a 32-bit operand";
   if (direction != kStore) {
-    fits = fits && put(s.operands[3], Space::Shared, kBarrier, kBarrierWide, kBarrierOffset);
+    fits = pool_address(c.address(s.operands[3], Space::Shared), pool, kBarrier) && fits;
   } else if (r.has("cp_mask")) {
     pool[kMask] = c.source(s.operands.back(), Type::U16);
   }

@@ -54,7 +54,7 @@ void settle_arrives(ThreadGroups& g) {
     const PendingArrive due = a;
     g.arrives.erase(g.arrives.begin() + static_cast<std::ptrdiff_t>(k));
     try {
-      arrive_async(*due.owner, due.offset, due.inst, due.op);
+      arrive_async(*due.owner, due.offset, due.inst, due.op, "cp.async.mbarrier.arrive");
     } catch (machine::Fault& fault) {  // it may happen outside any instruction
       if (fault.diagnostic.place.line == 0) fault.diagnostic.place = due.owner->launch->program->place(*due.inst);
       throw;

@@ -409,9 +409,9 @@ void complete_tx(Cta& owner, uint32_t offset, int64_t bytes, const Inst* inst, u
   complete_bytes(owner, offset, bytes, nullptr, inst, 0, op, owner.domain->now);
 }
 
-void arrive_async(Cta& owner, uint32_t offset, const Inst* inst, uint64_t op) {
-  Mbarrier& b = live_barrier(owner, offset, "an asynchronous arrive");
-  take_arrivals(owner, b, 1, false, [] { return "cp.async.mbarrier.arrive"; });
+void arrive_async(Cta& owner, uint32_t offset, const Inst* inst, uint64_t op, const char* what) {
+  Mbarrier& b = live_barrier(owner, offset, what);
+  take_arrivals(owner, b, 1, false, [what] { return what; });
   notify(MbarrierEvent::Kind::CopyArrive, nullptr, inst, 0, owner, b, b.phase, 1, 0, Sem::Release, Scope::Cta, op);
   settle(owner, b, inst, owner.domain->now);
 }

@@ -472,6 +472,8 @@ Waiter waiter_of(const Warp& w, const Fragment& f) {
       what += t.kind == WaitTarget::Kind::Mbarrier && launch.async != nullptr && launch.async->describe_wait != nullptr
                   ? launch.async->describe_wait(t)
               : t.kind == WaitTarget::Kind::NamedBarrier ? fmt::format("barrier {}", t.offset)
+              : t.kind == WaitTarget::Kind::TensorMemory
+                  ? fmt::format("{} columns of tensor memory to become free", t.offset)
               : t.kind == WaitTarget::Kind::WarpSync
                   ? fmt::format("lanes {} of its warp", lane_ranges(t.offset & w.live & ~f.mask))
                   : std::string("its copies");

@@ -112,10 +112,20 @@ struct ByteRun {
   uint32_t bytes;    ///< how many
 };
 
-/// An asynchronous operation: a bulk copy, a tensor copy, a cp.async.
+/// A matrix that a tcgen05.mma reads from shared memory.
+struct MatrixRead {
+  char name;                             ///< 'A' or 'B'
+  const std::vector<ByteRun>* runs;      ///< its bytes: ascending shared::cta offsets, disjoint
+  const std::vector<uint32_t>* units;    ///< offsets of its 16-byte units, row after row (K-major) or k after k
+  uint32_t units_per_row;                ///< units along K of a row; along MN of a k where MN-major
+  bool mn_major;                         ///< which of the two
+};
+
+/// An asynchronous operation: a bulk copy, a tensor copy, a cp.async, an MMA.
 struct AsyncOpInfo {
   /// By direction, as seen from the CTA: BulkLoad and TensorLoad fill shared memory; BulkStore, BulkReduce, TensorStore
-  /// and TensorReduce empty it.
+  /// and TensorReduce empty it. Mma reads shared memory through `matrices`; what it does to tensor memory is told by
+  /// the TensorEvent that follows.
   enum class Kind : uint8_t {
     BulkLoad,
     BulkStore,
@@ -126,7 +136,8 @@ struct AsyncOpInfo {
     TensorLoad,
     TensorStore,
     TensorReduce,
-    TensorPrefetch
+    TensorPrefetch,
+    Mma
   };
   /// Stages of its life, in order; Signalled where an mbarrier is told.
   enum class Milestone : uint8_t { Issued, SourceRead, Written, Signalled };
@@ -151,6 +162,46 @@ struct AsyncOpInfo {
   /// The bytes that a tensor copy touches in global memory: those inside the tensor, in the order of the box, adjacent
   /// ones merged; none where the box lies outside. nullptr: `bytes` from `source` or `destination` on.
   const std::vector<ByteRun>* global_runs = nullptr;
+  /// What an MMA reads from shared memory: one matrix or two, nullptr for the others.
+  const std::vector<MatrixRead>* matrices = nullptr;
+};
+
+/// Cells of tensor memory. A half is 16 lanes: half h covers lanes 16·h to 16·h + 15.
+struct TensorRegion {
+  uint8_t halves;    ///< bit h: half h
+  uint16_t column;   ///< the first
+  uint16_t columns;  ///< how many
+  bool write;        ///< written (perhaps read too), else only read
+};
+
+/// Something that concerns tensor memory (PTX §9.7.16).
+struct TensorEvent {
+  /// What happened, by instruction; MmaDone: the hardware finished one.
+  enum class Kind : uint8_t {
+    Alloc,
+    Dealloc,
+    Relinquish,
+    Load,
+    Store,
+    WaitLoad,
+    WaitStore,
+    FenceBefore,
+    FenceAfter,
+    Mma,
+    MmaDone,
+    Commit
+  };
+  Kind kind;         ///< what happened
+  Warp* warp;        ///< of the threads
+  const Inst* inst;  ///< the instruction; of MmaDone: the one that issued it
+  LaneMask mask;     ///< lanes for which this event holds
+  /// Cells that a Load, Store or Mma touches; nullptr else. Alloc, Dealloc: one region, the columns.
+  const std::vector<TensorRegion>* regions = nullptr;
+  uint64_t op = 0;               ///< Mma, MmaDone: AsyncOpInfo::id. Commit: the last one that it tracks; 0: none
+  uint64_t amount = 0;           ///< Load, Store: bytes of registers; Mma: 2·M·N·K
+  uint64_t shape = 0;            ///< Mma: equal for MMAs of one kind, shape and accumulator
+  Cta* barrier_owner = nullptr;  ///< Commit: whose barrier
+  uint32_t barrier = 0;          ///< Commit: its shared::cta offset
 };
 
 /// Bulk groups and cp.async groups of one thread.
@@ -198,6 +249,8 @@ class Observer {
   virtual void mbarrier(const MbarrierEvent&) {}
   /// An asynchronous operation reached a milestone.
   virtual void async_op(const AsyncOpInfo&, AsyncOpInfo::Milestone) {}
+  /// Something that concerns tensor memory.
+  virtual void tensor(const TensorEvent&) {}
   /// Threads committed a group or waited for groups.
   virtual void group(const GroupEvent&) {}
   /// Whether access() is wanted at all; asked once before a launch.

@@ -26,8 +26,9 @@ inline constexpr uint64_t kNever = ~uint64_t{0};
 
 /// Something a blocked fragment waits for.
 struct WaitTarget {
-  /// An mbarrier's phase, a bar/barrier, bar.warp.sync, or the thread's own asynchronous operations.
-  enum class Kind : uint8_t { Mbarrier, NamedBarrier, WarpSync, Async };
+  /// An mbarrier's phase, a bar/barrier, bar.warp.sync, the thread's own asynchronous operations, or columns of tensor
+  /// memory (owner: the CTA that wants them).
+  enum class Kind : uint8_t { Mbarrier, NamedBarrier, WarpSync, Async, TensorMemory };
   Kind kind;        ///< what is waited for
   Cta* owner;       ///< of the mbarrier
   uint32_t offset;  ///< mbarrier: shared offset; named barrier: id; warp sync: member mask; async: 0

@@ -19,6 +19,8 @@ constexpr InstructionSpec kTable[] = {
 #include "grader/emulator/ptx/table_scalar.inc"
 #include "grader/emulator/ptx/table_memory.inc"
 #include "grader/emulator/ptx/table_async.inc"
+#include "grader/emulator/ptx/table_tensor.inc"
+#include "grader/emulator/ptx/table_tcgen05.inc"
     // clang-format on
 };
 

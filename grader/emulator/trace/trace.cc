@@ -132,9 +132,15 @@ void Recorder::async_op(const AsyncOpInfo& o, AsyncOpInfo::Milestone milestone) 
   const bool cp_async = o.kind == AsyncOpInfo::Kind::CpAsync;
   if (milestone == Milestone::Issued && !cp_async) t.bulk_copies++;
   if (milestone == Milestone::Written) {
-    (cp_async                         ? t.cp_async_bytes
-     : o.destination_owner != nullptr ? t.bulk_bytes_to_shared
-                                      : t.bulk_bytes_to_global) += o.bytes;
+    if (cp_async) {
+      t.cp_async_bytes += o.bytes;
+    } else if (o.destination_owner != nullptr) {
+      t.bulk_bytes_to_shared += o.bytes;
+    } else if (o.global_runs == nullptr) {
+      t.bulk_bytes_to_global += o.bytes;
+    } else {
+      for (const machine::ByteRun& r : *o.global_runs) t.bulk_bytes_to_global += r.bytes;
+    }
   }
   static constexpr Event::Kind kKinds[] = {Event::Kind::CopyIssued, Event::Kind::CopyRead, Event::Kind::CopyWritten,
                                            Event::Kind::CopySignalled};

@@ -145,6 +145,36 @@ TEST(TraceTest, EventsOfTwoCopiesOnNominal) {
   EXPECT_EQ(woken, 128u);
 }
 
+// A tensor copy counts as a bulk copy does: all of its box in shared memory, what lies inside the tensor in global
+// memory. Here a store tells of a box of 64 bytes with 24 of them inside.
+TEST(TraceTest, TensorStoresCountTheBytesInside) {
+  struct Clipped : Recorder {
+    using Recorder::Recorder;
+    void async_op(const machine::AsyncOpInfo& info, machine::AsyncOpInfo::Milestone milestone) override {
+      const std::vector<machine::ByteRun> runs = {{info.destination, 16}, {info.destination + 32, 8}};
+      machine::AsyncOpInfo tensor = info;
+      tensor.kind = machine::AsyncOpInfo::Kind::TensorStore;
+      tensor.global_runs = &runs;
+      Recorder::async_op(tensor, milestone);
+    }
+  };
+  Clipped recorder(true);
+  Kernel s;
+  s.shared = ".shared .align 128 .b8 tile[64];\n";
+  s.block = {1, 1, 1};
+  s.observer = &recorder;
+  s.body = R"(
+    cp.async.bulk.global.shared::cta.bulk_group [%outp], [tile], 64;
+    cp.async.bulk.commit_group;
+    cp.async.bulk.wait_group 0;
+  )";
+  EXPECT_TRUE(clean(run(s)));
+  const Trace t = recorder.take();
+  EXPECT_EQ(t.totals.bulk_copies, 1u);
+  EXPECT_EQ(t.totals.bulk_bytes_to_global, 24u);
+  EXPECT_EQ(t.totals.bulk_bytes_to_shared, 0u);
+}
+
 // A warp's own time only goes forward, and nothing happens before its cause: what a phase's completion answers comes
 // after it, and a completion after the arrive or the bytes that brought it about.
 TEST(TraceTest, CyclesFollowCauses) {

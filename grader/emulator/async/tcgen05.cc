@@ -1,0 +1,781 @@
+// Tested by tcgen05_test.cc.
+//
+// Tensor memory and the tensor core (PTX §9.7.16), cta_group::1.
+//
+// alloc, dealloc and relinquish_alloc_permit are done by a whole warp. The CTAs that reside on one SM share its 512
+// columns, so an alloc may have to wait for another CTA's dealloc. New columns hold poison.
+//
+// ld and st do their work where they are issued; until wait::ld or wait::st they only count as unfinished (the checker
+// knows), and the wait takes the time that is left. mma is an operation of its own: it reads its operands and writes D
+// when it is done, not when it is issued, so a schedule may let it see what came later, or show D too early. The tensor
+// core takes one operation after the other in order of issue: MMAs of one accumulator and the commit behind them are
+// ordered by the ISA (§9.7.16.6.2), and of others the checker says what is missing. A commit waits in the same queue
+// behind its thread's last MMA; with nothing outstanding it arrives at once.
+//
+// D is poisoned at issue if the MMA does not read it and nothing else is in the queue.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+#include <map>
+
+#include "grader/emulator/async/async_state.h"
+#include "grader/emulator/async/mma_compute.h"
+#include "grader/emulator/async/mma_descriptor.h"
+#include "grader/emulator/machine/fault.h"
+#include "grader/emulator/machine/timing.h"
+
+namespace handoff::async {
+
+namespace timing = machine::timing;
+using machine::AsyncOpInfo;
+using machine::DecodeContext;
+using machine::Domain;
+using machine::for_lanes;
+using machine::kNoOperand;
+using machine::lanes;
+using machine::make_fault;
+using machine::MatrixRead;
+using machine::Region;
+using machine::TensorEvent;
+using machine::TensorRegion;
+using machine::WaitTarget;
+using ptx::Type;
+
+struct TensorCoreItem {
+  uint64_t time = 0;  ///< when it is done by the timing model
+  const Inst* inst = nullptr;
+  Warp* warp = nullptr;
+  int lane = 0;
+  uint64_t id = 0;  ///< of an MMA; of a commit the last one that it tracks
+  bool is_commit = false;
+  MmaOperation mma;  ///< unless is_commit
+  /// Of a commit.
+  ///@{
+  Cta* barrier_owner = nullptr;
+  uint32_t barrier = 0;
+  ///@}
+};
+
+TensorCore::TensorCore() = default;
+TensorCore::~TensorCore() = default;
+
+namespace {
+
+void notify(Cta& cta, const TensorEvent& event) {
+  if (machine::Observer* o = machine::watcher(*cta.launch); o != nullptr) o->tensor(event);
+}
+
+std::string who(const Warp& w, LaneMask mask) { return machine::describe_lanes(w, mask); }
+
+/// The value that all lanes pass, or a fault.
+uint32_t uniform(Warp& w, uint32_t slot, LaneMask mask, const char* what) {
+  const auto* v = lanes<uint32_t>(w.regs, slot);
+  const uint32_t first = v[__builtin_ctz(mask)];
+  for_lanes(mask, [&](int l) {
+    if (v[l] == first) return;
+    throw make_fault("diverged-collective", fmt::format("{}: the lanes pass different values of {}, {} and {}",
+                                                        who(w, mask), what, first, v[l]));
+  });
+  return first;
+}
+
+std::string describe_allocations(const TensorMemory& m) {
+  if (m.allocations.empty()) return "the block has no columns allocated";
+  std::string s = "allocated are columns ";
+  for (const TensorMemory::Allocation& a : m.allocations)
+    s += fmt::format("{}{}-{}", &a == m.allocations.data() ? "" : ", ", a.column, a.column + a.columns - 1);
+  return s;
+}
+
+/// Columns used on the SM where `cta` resides.
+ColumnSet used_on_sm(Cta& cta) {
+  ColumnSet used;
+  for (const auto& d : cta.launch->resident) {
+    if (d->sm != cta.domain->sm) continue;
+    for (const auto& c : d->ctas) {
+      if (c->async != nullptr) used |= state(*c).tensor.memory.columns();
+    }
+  }
+  return used;
+}
+
+/// Columns became free: whoever waits for some on this SM tries again.
+void wake_allocators(Cta& cta) {
+  for (const auto& d : cta.launch->resident) {
+    if (d->sm != cta.domain->sm) continue;
+    for (const auto& c : d->ctas) {
+      for (uint32_t columns = 32; columns <= kTensorMemoryColumns; columns *= 2) {
+        machine::wake(*d, WaitTarget::Kind::TensorMemory, c.get(), columns, d->now);
+      }
+    }
+  }
+  machine::touch_global(*cta.launch);  // a domain in which nothing could run may go on
+}
+
+// --- alloc, dealloc, relinquish --------------------------------------------------------------------------------------
+
+/// a = address, offset, imm: 1 where the address is generic; b = columns.
+void alloc(Warp& w, const Inst& i, LaneMask mask) {
+  TensorMemory& m = state(*w.cta).tensor.memory;
+  const uint32_t columns = uniform(w, i.b, mask, "nCols");
+  const auto fault = [&](const std::string& text, const char* hint) {
+    return make_fault("tmem-alloc-protocol", fmt::format("{} allocates {} columns: {}", who(w, mask), columns, text),
+                      hint);
+  };
+  if (columns < 32 || columns > kTensorMemoryColumns || (columns & (columns - 1)) != 0)
+    throw fault("nCols is a power of two from 32 to 512", "Round the number of columns up to the next power of two.");
+  if (m.relinquished)
+    throw fault("the block has given up its right to allocate",
+                "tcgen05.relinquish_alloc_permit comes after the last tcgen05.alloc of the block.");
+  if (m.last_columns != 0 && columns > m.last_columns)
+    throw fault(fmt::format("its allocation before was of {}, and they must not grow", m.last_columns),
+                "A block allocates its largest piece first.");
+  const auto* low = lanes<uint32_t>(w.regs, i.a);
+  const int lane = __builtin_ctz(mask);
+  const uint64_t address =
+      i.width == 8 ? lanes<uint64_t>(w.regs, i.a)[lane] + static_cast<uint64_t>(i.offset) : low[lane] + static_cast<uint64_t>(i.offset);
+  for_lanes(mask, [&](int l) {
+    const uint64_t other = i.width == 8 ? lanes<uint64_t>(w.regs, i.a)[l] : low[l];
+    if (other + static_cast<uint64_t>(i.offset) != address)
+      throw make_fault("diverged-collective", fmt::format("{}: the lanes of tcgen05.alloc pass different addresses",
+                                                          who(w, mask)));
+  });
+  // The low 32 bits of a generic shared address are its shared address.
+  const SharedPlace p = shared_place(w, lane, static_cast<uint32_t>(address), false, 4, 4, "the destination of tcgen05.alloc");
+  const bool random = w.cta->launch->config.schedule.kind == machine::Schedule::Kind::Random;
+  const int column = find_columns(used_on_sm(*w.cta), columns,
+                                  random ? static_cast<uint32_t>(w.cta->launch->random.below(16)) : 0);
+  if (column < 0) {
+    machine::block_and_retry(w, {{WaitTarget::Kind::TensorMemory, w.cta, columns, 0, mask, false}});
+    return;
+  }
+  machine::note_effect(w);
+  if (m.cells.empty()) m.cells.assign(size_t{kTensorMemoryLanes} * kTensorMemoryColumns, 0);
+  for (uint32_t l = 0; l < kTensorMemoryLanes; l++) {
+    std::memset(&m.cells[size_t{l} * kTensorMemoryColumns + static_cast<uint32_t>(column)], machine::kPoison,
+                size_t{columns} * 4);
+  }
+  m.allocations.push_back({static_cast<uint32_t>(column), columns, &i});
+  m.last_columns = columns;
+  const auto result = static_cast<uint32_t>(column);
+  std::memcpy(p.owner->shared(p.offset), &result, 4);
+  machine::touch_shared(*p.owner);
+  const std::vector<TensorRegion> regions{{0xff, static_cast<uint16_t>(column), static_cast<uint16_t>(columns), true}};
+  TensorEvent e{TensorEvent::Kind::Alloc, &w, &i, mask};
+  e.regions = &regions;
+  notify(*w.cta, e);
+  if (machine::watches_accesses(*w.cta->launch)) {
+    // The warp writes the address as one: lane 0 for all of them.
+    uint64_t addresses[machine::kWarpSize];
+    std::fill(std::begin(addresses), std::end(addresses), uint64_t{p.offset});
+    machine::watcher(*w.cta->launch)
+        ->access({&w, &i, LaneMask{1} << lane, machine::Access::Kind::Write, Region::Shared, machine::Sem::Weak,
+                  machine::Scope::None, 4, addresses, p.owner});
+  }
+}
+
+/// a = address, b = columns.
+void dealloc(Warp& w, const Inst& i, LaneMask mask) {
+  TensorMemory& m = state(*w.cta).tensor.memory;
+  const uint32_t address = uniform(w, i.a, mask, "taddr"), columns = uniform(w, i.b, mask, "nCols");
+  const auto found = std::find_if(m.allocations.begin(), m.allocations.end(), [&](const TensorMemory::Allocation& a) {
+    return a.column == address && a.columns == columns;
+  });
+  if (found == m.allocations.end()) {
+    throw make_fault("tmem-alloc-protocol",
+                     fmt::format("{} frees {} columns at {:#x}, which is no allocation of this block; {}",
+                                 who(w, mask), columns, address, describe_allocations(m)),
+                     "dealloc takes the address that alloc gave and the same number of columns, once.");
+  }
+  machine::note_effect(w);
+  const std::vector<TensorRegion> regions{{0xff, static_cast<uint16_t>(address), static_cast<uint16_t>(columns), true}};
+  TensorEvent e{TensorEvent::Kind::Dealloc, &w, &i, mask};
+  e.regions = &regions;
+  notify(*w.cta, e);
+  m.allocations.erase(found);
+  wake_allocators(*w.cta);
+}
+
+void relinquish(Warp& w, const Inst& i, LaneMask mask) {
+  machine::note_effect(w);
+  state(*w.cta).tensor.memory.relinquished = true;
+  notify(*w.cta, {TensorEvent::Kind::Relinquish, &w, &i, mask});
+}
+
+// --- ld, st, wait, fence ---------------------------------------------------------------------------------------------
+
+/// imm of ld and st: shape | packed << 8 | repeat << 16 | split << 32.
+TensorAccessForm form_of(const Inst& i) {
+  TensorAccessForm f;
+  f.shape = static_cast<TensorAccessForm::Shape>(i.imm & 0xff);
+  f.packed = (i.imm >> 8 & 1) != 0;
+  f.repeat = static_cast<uint32_t>(i.imm >> 16 & 0xff);
+  f.split = static_cast<uint32_t>(i.imm >> 32);
+  return f;
+}
+
+/// The place of a ld or st, checked: the quarter of the warp, and columns that are allocated.
+TensorCell place_of(Warp& w, const Inst& i, LaneMask mask, const TensorAccessForm& form,
+                    std::vector<TensorRegion>& regions, bool write) {
+  const char* what = write ? "tcgen05.st" : "tcgen05.ld";
+  const auto* v = lanes<uint32_t>(w.regs, i.a);
+  const uint32_t address = v[__builtin_ctz(mask)] + static_cast<uint32_t>(i.offset);
+  for_lanes(mask, [&](int l) {
+    const uint32_t other = v[l] + static_cast<uint32_t>(i.offset);
+    if (other == address) return;
+    const bool by_lane = other >> 16 != address >> 16;
+    throw make_fault(by_lane ? "tmem-wrong-quarter" : "diverged-collective",
+                     fmt::format("{}: the lanes of {} pass different addresses, {:#x} and {:#x}", who(w, mask), what,
+                                 address, other),
+                     "All lanes of the warp pass one address, that of the first of its lanes and columns.");
+  });
+  TensorCell at = tensor_cell(address);
+  if (at.lane >= kTensorMemoryLanes) {
+    w.cta->launch->report(i, "advisory-tmem-lane",
+                          fmt::format("{}: lane {} of the address is beyond the 128 of a block; lane {} is meant here",
+                                      who(w, mask), at.lane, at.lane % kTensorMemoryLanes),
+                          {}, Severity::Note);
+    at.lane %= kTensorMemoryLanes;
+  }
+  const uint32_t quarter = w.index % 4;
+  if (at.lane / 32 != quarter) {
+    throw make_fault("tmem-wrong-quarter",
+                     fmt::format("{}: {} at lane {}; warp {} of a block reaches lanes {}-{} only", who(w, mask), what,
+                                 at.lane, w.index, 32 * quarter, 32 * quarter + 31),
+                     "The lane field of the address is 32 * (warp % 4).");
+  }
+  if (at.lane % form.lanes() != 0) {
+    throw make_fault("misaligned", fmt::format("{}: {} at lane {}; this shape starts at a multiple of {} lanes",
+                                               who(w, mask), what, at.lane, form.lanes()));
+  }
+  const TensorMemory& m = state(*w.cta).tensor.memory;
+  const auto halves = static_cast<uint8_t>((form.lanes() == 32 ? 3u : 1u) << at.lane / 16);
+  for (const auto& [first, count] : form.columns()) {
+    const uint32_t column = at.column + first;
+    if (column + count > kTensorMemoryColumns || !m.holds(column, count)) {
+      throw make_fault("tmem-not-allocated", fmt::format("{}: {} touches columns {}-{}; {}", who(w, mask), what, column,
+                                                         column + count - 1, describe_allocations(m)));
+    }
+    regions.push_back({halves, static_cast<uint16_t>(column), static_cast<uint16_t>(count), write});
+  }
+  return at;
+}
+
+/// Both halves of an access that takes its time: it is done when the pipe of the warp is through with it.
+void take_time(Warp& w, std::unordered_map<uint32_t, uint64_t>& done, const TensorAccessForm& form) {
+  uint64_t& t = done[w.index];
+  t = std::max(t, w.time + timing::kTmemAccess) + form.registers() * 128 / timing::kTmemBytesPerCycle;
+}
+
+/// ld, st: a = address, list = registers.
+void load(Warp& w, const Inst& i, LaneMask mask) {
+  const TensorAccessForm form = form_of(i);
+  std::vector<TensorRegion> regions;
+  const TensorCell at = place_of(w, i, mask, form, regions, false);
+  uint32_t values[128][32];
+  tensor_load(state(*w.cta).tensor.memory.cells.data(), form, at, values);
+  const uint32_t* slots = &w.cta->launch->program->operand_pool[i.list];
+  for (uint32_t r = 0; r < i.list_size; r++) {
+    if (slots[r] == kNoOperand) continue;
+    auto* d = lanes<uint32_t>(w.regs, slots[r]);
+    for_lanes(mask, [&](int l) { d[l] = values[r][l]; });
+  }
+  take_time(w, state(*w.cta).tensor.loaded, form);
+  TensorEvent e{TensorEvent::Kind::Load, &w, &i, mask};
+  e.regions = &regions;
+  e.amount = uint64_t{form.registers()} * 128;
+  notify(*w.cta, e);
+}
+
+void store(Warp& w, const Inst& i, LaneMask mask) {
+  machine::note_effect(w);
+  const TensorAccessForm form = form_of(i);
+  std::vector<TensorRegion> regions;
+  const TensorCell at = place_of(w, i, mask, form, regions, true);
+  uint32_t values[128][32];
+  const uint32_t* slots = &w.cta->launch->program->operand_pool[i.list];
+  for (uint32_t r = 0; r < i.list_size; r++) std::memcpy(values[r], lanes<uint32_t>(w.regs, slots[r]), sizeof values[r]);
+  tensor_store(state(*w.cta).tensor.memory.cells.data(), form, at, values);
+  take_time(w, state(*w.cta).tensor.stored, form);
+  TensorEvent e{TensorEvent::Kind::Store, &w, &i, mask};
+  e.regions = &regions;
+  e.amount = uint64_t{form.registers()} * 128;
+  notify(*w.cta, e);
+}
+
+/// sub: 1 for wait::st.
+void wait(Warp& w, const Inst& i, LaneMask mask) {
+  TensorCore& t = state(*w.cta).tensor;
+  const auto& done = i.sub != 0 ? t.stored : t.loaded;
+  if (const auto found = done.find(w.index); found != done.end()) w.time = std::max(w.time, found->second);
+  machine::note_effect(w);
+  notify(*w.cta, {i.sub != 0 ? TensorEvent::Kind::WaitStore : TensorEvent::Kind::WaitLoad, &w, &i, mask});
+}
+
+/// sub: 1 for after_thread_sync.
+void fence(Warp& w, const Inst& i, LaneMask mask) {
+  machine::note_effect(w);
+  notify(*w.cta, {i.sub != 0 ? TensorEvent::Kind::FenceAfter : TensorEvent::Kind::FenceBefore, &w, &i, mask});
+}
+
+// --- the queue of the tensor core ------------------------------------------------------------------------------------
+
+void arrive(const TensorCoreItem& c) {
+  try {
+    arrive_async(*c.barrier_owner, c.barrier, c.inst, c.id, "tcgen05.commit");
+  } catch (machine::Fault& fault) {  // outside any instruction
+    if (fault.diagnostic.place.line == 0) fault.diagnostic.place = c.warp->cta->launch->program->place(*c.inst);
+    throw;
+  }
+}
+
+/// The head of the queue is done.
+struct TensorCoreEvent : machine::Event {
+  Cta* cta = nullptr;
+  void fire(Domain& domain) override {
+    TensorCore& t = state(*cta).tensor;
+    const std::unique_ptr<TensorCoreItem> item = std::move(t.queue.front());
+    t.queue.pop_front();
+    if (item->is_commit) {
+      arrive(*item);
+    } else {
+      mma(item->mma);
+      TensorEvent e{TensorEvent::Kind::MmaDone, item->warp, item->inst, LaneMask{1} << item->lane};
+      e.op = item->id;
+      notify(*cta, e);
+    }
+    if (!t.queue.empty()) next(domain, cta);
+  }
+  static void next(Domain& domain, Cta* cta) {
+    auto event = std::make_unique<TensorCoreEvent>();
+    event->cta = cta;
+    domain.add_completion(std::move(event), std::max(domain.now, state(*cta).tensor.queue.front()->time));
+  }
+};
+
+void enqueue(Cta& cta, std::unique_ptr<TensorCoreItem> item) {
+  auto& queue = state(cta).tensor.queue;
+  queue.push_back(std::move(item));
+  if (queue.size() == 1) TensorCoreEvent::next(*cta.domain, &cta);
+}
+
+/// A commit behind which nothing is outstanding.
+struct EmptyCommitEvent : machine::Event {
+  TensorCoreItem item;
+  void fire(Domain&) override { arrive(item); }
+};
+
+// --- mma -------------------------------------------------------------------------------------------------------------
+
+/// Operands of mma in the operand pool.
+enum MmaPool : uint32_t { kD, kDOffset, kA, kAOffset, kB, kInstruction, kEnable, kMask0, kMmaPoolSize = kMask0 + 4 };
+// Inst::sub: A in tensor memory; imm: kind | scale-input-d << 8.
+constexpr uint8_t kTensorA = 1;
+
+/// What an operand's descriptor covers, kept since a loop uses the same few again and again.
+struct Footprint {
+  std::vector<machine::ByteRun> runs;
+  std::vector<uint32_t> units;
+  uint32_t end = 0;  ///< behind the last byte
+};
+
+const Footprint& footprint_of(const SmemDescriptor& d, const MatrixOperand& o) {
+  struct Key {
+    uint64_t bits, operand;
+    bool operator<(const Key& k) const { return bits != k.bits ? bits < k.bits : operand < k.operand; }
+  };
+  static thread_local std::map<Key, Footprint> cache;
+  const Key key{d.bits, uint64_t{o.rows} << 32 | uint64_t{o.k} << 16 | uint64_t{o.element_bits} << 8 | (o.mn_major ? 1u : 0u)};
+  if (const auto found = cache.find(key); found != cache.end()) return found->second;
+  if (cache.size() >= 1024) cache.clear();
+  Footprint f;
+  for (const ByteRun& r : footprint(d, o)) {
+    f.runs.push_back({r.offset, r.bytes});
+    f.end = r.offset + r.bytes;
+  }
+  operand_units(d, o, f.units);
+  return cache.emplace(key, std::move(f)).first->second;
+}
+
+/// Faults with the first rule that is broken, notes what the ISA leaves open.
+void judge(Warp& w, const Inst& i, int lane, const std::vector<DescriptorProblem>& problems) {
+  for (const DescriptorProblem& p : problems) {
+    const std::string text = fmt::format("{}: {}", who(w, LaneMask{1} << lane), p.text);
+    if (!p.advisory) throw make_fault("bad-descriptor", text);
+    w.cta->launch->report(i, "advisory-descriptor", text, {}, Severity::Note);
+  }
+}
+
+/// Cells as the observer wants them.
+void add_regions(const std::vector<TensorMemoryBlock>& blocks, bool write, std::vector<TensorRegion>& regions) {
+  uint8_t halves = 0;
+  for (const TensorMemoryBlock& b : blocks) {
+    for (uint32_t h = b.lane / 16u; h < (b.lane + b.lanes + 15u) / 16u; h++) halves |= static_cast<uint8_t>(1u << h);
+  }
+  regions.push_back({halves, blocks[0].column, blocks[0].columns, write});
+}
+
+void issue_mma(Warp& w, const Inst& i, int lane) {
+  Cta& cta = *w.cta;
+  machine::Launch& launch = *cta.launch;
+  TensorCore& core = state(cta).tensor;
+  const uint32_t* pool = &launch.program->operand_pool[i.list];
+  const auto word = [&](uint32_t slot) { return lanes<uint32_t>(w.regs, pool[slot])[lane]; };
+  const LaneMask bit = LaneMask{1} << lane;
+  const bool tensor_a = (i.sub & kTensorA) != 0;
+  const auto kind = static_cast<MmaKind>(i.imm & 0xff);
+
+  auto item = std::make_unique<TensorCoreItem>();
+  MmaOperation& op = item->mma;
+  op.instruction = decode_instruction_descriptor(kind, word(kInstruction));
+  MmaForm form;
+  form.a_in_tensor_memory = tensor_a;
+  judge(w, i, lane, check_instruction_descriptor(op.instruction, form));
+  const TensorCell d = tensor_cell(word(kD) + pool[kDOffset]);
+  op.d = {static_cast<uint16_t>(d.lane), static_cast<uint16_t>(d.column)};
+  op.a_in_tensor_memory = tensor_a;
+  if (tensor_a) {
+    const TensorCell a = tensor_cell(word(kA) + pool[kAOffset]);
+    op.a_tensor = {static_cast<uint16_t>(a.lane), static_cast<uint16_t>(a.column)};
+  }
+  judge(w, i, lane, check_tensor_memory(op.instruction, op.d, tensor_a ? &op.a_tensor : nullptr));
+
+  std::vector<TensorRegion> regions;
+  add_regions(d_blocks(op.instruction, op.d), true, regions);
+  if (tensor_a) add_regions(a_blocks(op.instruction, op.a_tensor), false, regions);
+  for (const TensorRegion& r : regions) {
+    if (core.memory.holds(r.column, r.columns)) continue;
+    throw make_fault("tmem-not-allocated",
+                     fmt::format("{}: {} of the MMA is in columns {}-{}; {}", who(w, bit), r.write ? "D" : "A", r.column,
+                                 r.column + r.columns - 1, describe_allocations(core.memory)));
+  }
+
+  std::vector<MatrixRead> matrices;
+  const auto shared_operand = [&](SmemDescriptor& descriptor, uint64_t bits, const MatrixOperand& operand) {
+    descriptor = decode_smem_descriptor(bits);
+    judge(w, i, lane, check_smem_descriptor(descriptor, operand));
+    const Footprint& f = footprint_of(descriptor, operand);
+    if (f.end > cta.smem.size() || f.runs.front().address < machine::kSharedBase) {
+      throw make_fault("bad-descriptor",
+                       fmt::format("{}: matrix {} of the MMA covers bytes from {} to offset {:#x}, and the block has "
+                                   "{} bytes of shared memory, up to offset {:#x}",
+                                   who(w, bit), operand.name,
+                                   launch.program->describe_shared(static_cast<uint32_t>(f.runs.front().address)), f.end,
+                                   cta.smem.size() - machine::kSharedBase, cta.smem.size()),
+                       "Start address, LBO and SBO of the descriptor and M, N of the instruction decide which bytes.");
+    }
+    const uint32_t per_unit = 128 / operand.element_bits;
+    matrices.push_back({operand.name, &f.runs, &f.units,
+                        operand.mn_major ? operand.rows / per_unit : operand.k / per_unit, operand.mn_major});
+  };
+  if (!tensor_a)
+    shared_operand(op.a, lanes<uint64_t>(w.regs, pool[kA])[lane], operand_a(op.instruction, form));
+  shared_operand(op.b, lanes<uint64_t>(w.regs, pool[kB])[lane], operand_b(op.instruction, form));
+
+  op.shared = cta.smem.data();
+  op.shared_bytes = static_cast<uint32_t>(cta.smem.size());
+  op.tensor_memory = core.memory.cells.data();
+  op.enable_input_d = (*lanes<uint32_t>(w.regs, pool[kEnable]) >> lane & 1) != 0;
+  op.scale_input_d = static_cast<uint8_t>(i.imm >> 8 & 0xff);
+  if (pool[kMask0] != kNoOperand) {
+    for (uint32_t k = 0; k < 4; k++) op.disable_output_lane[k] = word(kMask0 + k);
+  }
+  const bool masked = std::any_of(op.disable_output_lane.begin(), op.disable_output_lane.end(), [](uint32_t m) { return m != 0; });
+  if (!op.enable_input_d && !masked && core.queue.empty()) {
+    for (const TensorMemoryBlock& b : d_blocks(op.instruction, op.d)) {
+      for (uint32_t l = b.lane; l < uint32_t{b.lane} + b.lanes; l++)
+        std::memset(&core.memory.cells[size_t{l} * kTensorMemoryColumns + b.column], machine::kPoison, size_t{b.columns} * 4);
+    }
+  }
+
+  AsyncOpInfo info{};
+  info.kind = AsyncOpInfo::Kind::Mma;
+  info.id = launch.next_async_id++;
+  info.warp = &w;
+  info.inst = &i;
+  info.lane = lane;
+  info.source_region = info.destination_region = Region::Shared;
+  info.source_owner = &cta;
+  info.matrices = &matrices;
+  if (machine::Observer* o = machine::watcher(launch); o != nullptr) {
+    o->async_op(info, AsyncOpInfo::Milestone::Issued);
+    TensorEvent e{TensorEvent::Kind::Mma, &w, &i, bit};
+    e.regions = &regions;
+    e.op = info.id;
+    e.amount = uint64_t{2} * op.instruction.m * op.instruction.n * op.instruction.k();
+    e.shape = uint64_t{op.instruction.m} << 48 | uint64_t{op.instruction.n} << 32 | (i.imm & 0xff) << 56 |
+              uint64_t{op.d.lane} << 16 | op.d.column;
+    o->tensor(e);
+  }
+  // The initiation interval is the larger of the arithmetic's and of the operands' way from shared memory; SEMA.
+  const uint32_t rows = (tensor_a ? 0u : op.instruction.m) + op.instruction.n;
+  const uint64_t interval =
+      std::max<uint64_t>(op.instruction.n / 2u, rows * 32 / timing::kMmaSharedBytesPerCycle);
+  const uint64_t fixed = tensor_a                    ? timing::kMmaFixedTensorA
+                         : op.instruction.m == 64    ? timing::kMmaFixed64
+                                                     : timing::kMmaFixed128;
+  const uint64_t start = std::max(w.time, core.free);
+  core.free = start + interval;
+  item->time = start + fixed + op.instruction.n / 2u - timing::kMbarrierWakeup - timing::kMbarrierOp;
+  item->inst = &i;
+  item->warp = &w;
+  item->lane = lane;
+  item->id = info.id;
+  core.last_mma[w.first_thread() + static_cast<uint32_t>(lane)] = info.id;
+  enqueue(cta, std::move(item));
+}
+
+/// Single-thread operations by several lanes are almost always a missing election.
+void report_many(Warp& w, const Inst& i, LaneMask mask, const char* what) {
+  if ((mask & (mask - 1)) == 0) return;
+  w.cta->launch->report(i, "many-lanes-issue",
+                        fmt::format("{} each execute {}; one thread issues it", who(w, mask), what),
+                        "Elect one lane: elect.sync, or threadIdx.x == 0.");
+}
+
+void mma_instruction(Warp& w, const Inst& i, LaneMask mask) {
+  machine::note_effect(w);
+  report_many(w, i, mask, "tcgen05.mma");
+  for_lanes(mask, [&](int l) { issue_mma(w, i, l); });
+}
+
+/// a = barrier address, offset, width = its bytes.
+void commit(Warp& w, const Inst& i, LaneMask mask) {
+  machine::note_effect(w);
+  report_many(w, i, mask, "tcgen05.commit");
+  TensorCore& core = state(*w.cta).tensor;
+  for_lanes(mask, [&](int l) {
+    const uint64_t base = i.width == 8 ? lanes<uint64_t>(w.regs, i.a)[l] : lanes<uint32_t>(w.regs, i.a)[l];
+    // The low 32 bits of a generic shared address are its shared address.
+    const SharedPlace p = shared_place(w, l, static_cast<uint32_t>(base + static_cast<uint64_t>(i.offset)), false, 8, 8,
+                                       "mbarrier");
+    live_barrier(*p.owner, p.offset, "tcgen05.commit");
+    TensorCoreItem item;
+    item.inst = &i;
+    item.warp = &w;
+    item.lane = l;
+    item.is_commit = true;
+    item.barrier_owner = p.owner;
+    item.barrier = p.offset;
+    const auto last = core.last_mma.find(w.first_thread() + static_cast<uint32_t>(l));
+    item.id = last == core.last_mma.end() ? 0 : last->second;
+    TensorEvent e{TensorEvent::Kind::Commit, &w, &i, LaneMask{1} << l};
+    e.op = item.id;
+    e.barrier_owner = p.owner;
+    e.barrier = p.offset;
+    notify(*w.cta, e);
+    const auto behind = std::find_if(core.queue.begin(), core.queue.end(), [&](const auto& q) {
+      return !q->is_commit && q->id == item.id;
+    });
+    if (behind == core.queue.end()) {
+      auto event = std::make_unique<EmptyCommitEvent>();
+      event->item = std::move(item);
+      w.cta->domain->add_completion(std::move(event), w.time + timing::kMbarrierOp);
+      return;
+    }
+    item.time = (*behind)->time;
+    enqueue(*w.cta, std::make_unique<TensorCoreItem>(std::move(item)));
+  });
+}
+
+// --- decoders --------------------------------------------------------------------------------------------------------
+
+constexpr const char* kPairs = "cta_group::2 needs clusters, which are not emulated yet";
+
+std::string decode_alloc(DecodeContext& c, const ptx::Resolved& r, const ptx::Statement& s, Inst* inst) {
+  if (r.has("cta_group::2")) return kPairs;
+  const machine::MemoryOperand m = c.address(s.operands[0], ptx::Space::Shared);
+  inst->fn = alloc;
+  inst->sync = machine::kSyncAligned;
+  inst->ends_slice = 1;
+  inst->a = m.slot;
+  inst->width = m.wide ? 8 : 4;
+  inst->offset = m.offset;
+  inst->b = c.source(s.operands[1], Type::B32);
+  inst->cost = timing::kTmemAlloc;
+  return {};
+}
+std::string decode_dealloc(DecodeContext& c, const ptx::Resolved& r, const ptx::Statement& s, Inst* inst) {
+  if (r.has("cta_group::2")) return kPairs;
+  inst->fn = dealloc;
+  inst->sync = machine::kSyncAligned;
+  inst->ends_slice = 1;
+  inst->a = c.source(s.operands[0], Type::B32);
+  inst->b = c.source(s.operands[1], Type::B32);
+  inst->cost = timing::kTmemAlloc;
+  return {};
+}
+std::string decode_relinquish(DecodeContext&, const ptx::Resolved& r, const ptx::Statement&, Inst* inst) {
+  if (r.has("cta_group::2")) return kPairs;
+  inst->fn = relinquish;
+  inst->sync = machine::kSyncAligned;
+  inst->ends_slice = 1;
+  return {};
+}
+
+std::string decode_access(DecodeContext& c, const ptx::Resolved& r, const ptx::Statement& s, Inst* inst) {
+  using Shape = TensorAccessForm::Shape;
+  const bool is_load = r.spec->op == ptx::Op::Tcgen05Ld;
+  TensorAccessForm f;
+  f.shape = r.has("32x32b")    ? Shape::L32x32b
+            : r.has("16x64b")  ? Shape::L16x64b
+            : r.has("16x128b") ? Shape::L16x128b
+            : r.has("16x256b") ? Shape::L16x256b
+                               : Shape::L16x32bx2;
+  for (const auto& [name, n] : {std::pair{"x1", 1u}, {"x2", 2u}, {"x4", 4u}, {"x8", 8u}, {"x16", 16u}, {"x32", 32u}, {"x64", 64u}, {"x128", 128u}}) {
+    if (r.has(name)) f.repeat = n;
+  }
+  f.packed = r.has("pack::16b") || r.has("unpack::16b");
+  if (std::string problem = f.problem(); !problem.empty()) return problem;
+  const ptx::Operand& address = s.operands[is_load ? 1 : 0];
+  const ptx::Operand& values = is_load ? s.operands[0] : s.operands.back();
+  if (f.shape == Shape::L16x32bx2) {
+    const ptx::Operand& split = s.operands[is_load ? 2 : 1];
+    if (split.kind != ptx::Operand::Kind::Integer) return "immHalfSplitoff must be a constant";
+    f.split = static_cast<uint32_t>(split.bits);
+  }
+  std::vector<const ptx::Operand*> list;
+  if (values.kind == ptx::Operand::Kind::Vector) {
+    for (const ptx::Operand& o : values.elements) list.push_back(&o);
+  } else {
+    list.push_back(&values);
+  }
+  if (list.size() != f.registers()) return fmt::format("this shape takes {} registers, got {}", f.registers(), list.size());
+  std::vector<uint32_t> slots;
+  for (const ptx::Operand* o : list) {
+    if (is_load && o->kind == ptx::Operand::Kind::Sink) {
+      slots.push_back(kNoOperand);
+      continue;
+    }
+    if (c.width(*o, Type::B32) != 4) return "the registers are 32 bits wide";
+    slots.push_back(is_load ? c.destination(*o, 4) : c.source(*o, Type::B32));
+  }
+  const machine::MemoryOperand m = c.address(address, ptx::Space::Generic);
+  if (m.wide) return "a tensor memory address is 32 bits wide";
+  inst->fn = is_load ? load : store;
+  inst->sync = machine::kSyncAligned;
+  inst->ends_slice = 1;
+  inst->a = m.slot;
+  inst->offset = m.offset;
+  inst->list = c.pool(slots);
+  inst->list_size = static_cast<uint16_t>(slots.size());
+  inst->imm = static_cast<uint64_t>(f.shape) | uint64_t{f.packed} << 8 | uint64_t{f.repeat} << 16 | uint64_t{f.split} << 32;
+  return {};
+}
+
+std::string decode_wait(DecodeContext&, const ptx::Resolved& r, const ptx::Statement&, Inst* inst) {
+  inst->fn = wait;
+  inst->sync = machine::kSyncAligned;
+  inst->ends_slice = 1;
+  inst->sub = r.spec->name == "tcgen05.wait::st" ? 1 : 0;
+  return {};
+}
+std::string decode_fence(DecodeContext&, const ptx::Resolved& r, const ptx::Statement&, Inst* inst) {
+  inst->fn = fence;
+  inst->sub = r.spec->name == "tcgen05.fence::after_thread_sync" ? 1 : 0;
+  inst->cost = timing::kAlu;
+  return {};
+}
+
+std::string decode_commit(DecodeContext& c, const ptx::Resolved& r, const ptx::Statement& s, Inst* inst) {
+  if (r.has("cta_group::2")) return kPairs;
+  if (r.has("multicast::cluster")) return "multicast needs clusters, which are not emulated yet";
+  if (s.operands.size() > 1) return "a mask of CTAs goes with .multicast::cluster";
+  const machine::MemoryOperand m = c.address(s.operands[0], ptx::Space::Shared);
+  inst->fn = commit;
+  inst->ends_slice = 1;
+  inst->a = m.slot;
+  inst->width = m.wide ? 8 : 4;
+  inst->offset = m.offset;
+  inst->cost = timing::kMbarrierOp;
+  return {};
+}
+
+std::string decode_mma(DecodeContext& c, const ptx::Resolved& r, const ptx::Statement& s, Inst* inst) {
+  using Kind = ptx::Operand::Kind;
+  if (r.has("cta_group::2")) return kPairs;
+  if (r.has("ashift")) return "A shifted by a row is not emulated yet";
+  if (!r.has("kind::f16") && !r.has("kind::tf32")) return "of the kinds, f16 and tf32 are emulated";
+  std::vector<uint32_t> pool(kMmaPoolSize, kNoOperand);
+  const auto tensor_address = [&](const ptx::Operand& o, uint32_t slot, uint32_t offset) {
+    const machine::MemoryOperand m = c.address(o, ptx::Space::Generic);
+    pool[slot] = m.slot;
+    pool[offset] = static_cast<uint32_t>(m.offset);
+    return !m.wide;
+  };
+  if (s.operands[0].kind != Kind::Address) return "D is an address in tensor memory";
+  bool narrow = tensor_address(s.operands[0], kD, kDOffset);
+  if (s.operands[1].kind == Kind::Address) {
+    inst->sub |= kTensorA;
+    narrow = narrow && tensor_address(s.operands[1], kA, kAOffset);
+  } else {
+    pool[kA] = c.source(s.operands[1], Type::B64);
+    if (c.width(s.operands[1], Type::B64) != 8) return "a shared memory descriptor is 64 bits wide";
+  }
+  if (!narrow) return "a tensor memory address is 32 bits wide";
+  pool[kB] = c.source(s.operands[2], Type::B64);
+  if (c.width(s.operands[2], Type::B64) != 8) return "a shared memory descriptor is 64 bits wide";
+  pool[kInstruction] = c.source(s.operands[3], Type::B32);
+  size_t next = 4;
+  if (s.operands[next].kind == Kind::Vector) {
+    const auto& mask = s.operands[next].elements;
+    if (mask.size() != 4) return fmt::format("disable-output-lane has 4 elements with cta_group::1, got {}", mask.size());
+    for (uint32_t k = 0; k < 4; k++) pool[kMask0 + k] = c.source(mask[k], Type::B32);
+    next++;
+  }
+  if (next >= s.operands.size()) return "enable-input-d is missing";
+  if (c.width(s.operands[next], Type::Pred) != 0) return "enable-input-d is a predicate";
+  pool[kEnable] = c.source(s.operands[next++], Type::Pred);
+  uint64_t scale = 0;
+  if (next < s.operands.size()) {
+    if (s.operands[next].kind != Kind::Integer || s.operands[next].bits > 15)
+      return "scale-input-d is a constant from 0 to 15";
+    scale = s.operands[next++].bits;
+  }
+  if (next != s.operands.size()) return "has too many operands";
+  inst->fn = mma_instruction;
+  inst->ends_slice = 1;
+  inst->imm = static_cast<uint64_t>(r.has("kind::tf32") ? MmaKind::Tf32 : MmaKind::F16) | scale << 8;
+  inst->list = c.pool(pool);
+  inst->list_size = static_cast<uint16_t>(pool.size());
+  inst->cost = timing::kMbarrierOp;
+  return {};
+}
+
+}  // namespace
+
+void end_tensor_memory(Cta& cta) {
+  TensorCore& t = state(cta).tensor;
+  for (const auto& item : t.queue) {
+    if (item->is_commit) continue;
+    cta.launch->report(*item->inst, "copy-in-flight-at-exit",
+                       "the block ended while this MMA still read its shared memory and wrote its tensor memory",
+                       "tcgen05.commit to an mbarrier, and a wait on it before the last thread leaves.");
+    break;
+  }
+  for (const TensorMemory::Allocation& a : t.memory.allocations) {
+    cta.launch->report(*a.inst, "tmem-leak",
+                       fmt::format("the block ended without freeing the {} columns of tensor memory that it allocated here",
+                                   a.columns),
+                       "tcgen05.dealloc of every allocation, by a whole warp, before the block ends.");
+  }
+  if (t.memory.allocations.empty()) return;
+  t.memory.allocations.clear();
+  wake_allocators(cta);
+}
+
+void register_tcgen05_decoders(machine::DecoderTable& table) {
+  using ptx::Op;
+  table[Op::Tcgen05Alloc] = decode_alloc;
+  table[Op::Tcgen05Dealloc] = decode_dealloc;
+  table[Op::Tcgen05Relinquish] = decode_relinquish;
+  table[Op::Tcgen05Ld] = decode_access;
+  table[Op::Tcgen05St] = decode_access;
+  table[Op::Tcgen05Wait] = decode_wait;
+  table[Op::Tcgen05Fence] = decode_fence;
+  table[Op::Tcgen05Commit] = decode_commit;
+  table[Op::Tcgen05Mma] = decode_mma;
+}
+
+}  // namespace handoff::async

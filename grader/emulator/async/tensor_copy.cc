@@ -1,0 +1,401 @@
+// Tested by tensor_copy_test.cc.
+//
+// A tensor copy moves a box between a tensor in global memory and shared memory (PTX §5.5, §9.7.9.27). Its map says
+// where the tensor lies and how large the box is, its coordinates say where the box starts. What is done here is the
+// address arithmetic; how the operation lives is copy_engine.cc.
+//
+// Two orders of bytes. The staging buffer holds the box packed, innermost dimension first: the order in which bytes are
+// counted and signalled. In global memory the rows of the box (runs along dimension 0) lie at strides; parts of a row
+// outside the tensor are filled on a load and left out by a store. In shared memory the rows follow each other, and the
+// swizzle permutes 16-byte chunks (8-byte ones in one mode) by bits of the shared address.
+//
+// The mbarrier is told the bytes of the whole box, also of what lies outside the tensor: an H200 completes a phase that
+// expects the full box and hangs on one that expects the bytes inside only.
+//
+// Not here: im2col, gather4 and scatter4, multicast, pairs of CTAs, interleaved layouts, 4- and 6-bit types.
+#include "grader/emulator/async/tensor_copy.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstring>
+
+#include "grader/emulator/async/copy_engine.h"
+#include "grader/emulator/async/reduce.h"
+#include "grader/emulator/async/tensor_map.h"
+#include "grader/emulator/machine/fault.h"
+
+namespace handoff::async {
+namespace {
+
+namespace timing = machine::timing;
+using machine::AsyncOpInfo;
+using machine::ByteRun;
+using machine::DecodeContext;
+using machine::for_lanes;
+using machine::kNoOperand;
+using machine::lanes;
+using machine::make_fault;
+using machine::MemoryOperand;
+using machine::Region;
+using ptx::Space;
+using ptx::Type;
+
+/// Operands in the pool, in this order.
+enum PoolIndex : uint32_t {
+  kMap,
+  kShared = kMap + kPooledAddress,
+  kBarrier = kShared + kPooledAddress,
+  kCoordinates = kBarrier + kPooledAddress,
+  kPoolSize = kCoordinates + 5
+};
+
+// Inst::sub. Inst::imm is the number of dimensions in the opcode, Inst::width the ReduceOp.
+constexpr uint8_t kLoad = 0, kStore = 1, kReduce = 2;
+
+/// The part of a row of the box that lies inside the tensor.
+struct Row {
+  uint32_t packed;  ///< where it begins in the packed box, bytes
+  uint32_t bytes;   ///< how long it is
+  std::byte* host;  ///< its bytes of global memory
+};
+
+/// Element type of a reduction; None: the operation is not defined for this type (PTX §9.7.9.27.1.3).
+Type reduced_type(ReduceOp op, TensorDataType t) {
+  const bool add = op == ReduceOp::Add, order = op == ReduceOp::Min || op == ReduceOp::Max;
+  const bool wrap = op == ReduceOp::Inc || op == ReduceOp::Dec;
+  switch (t) {
+    case TensorDataType::Uint32:
+      return Type::U32;
+    case TensorDataType::Int32:
+      return wrap ? Type::None : Type::S32;
+    case TensorDataType::Uint64:
+      return wrap ? Type::None : Type::U64;
+    case TensorDataType::Int64:
+      return wrap || add ? Type::None : Type::S64;
+    case TensorDataType::Float16:
+      return add || order ? Type::F16 : Type::None;
+    case TensorDataType::Bfloat16:
+      return add || order ? Type::BF16 : Type::None;
+    case TensorDataType::Float32:
+    case TensorDataType::Float32Ftz:
+      return add ? Type::F32 : Type::None;
+    default:
+      return Type::None;
+  }
+}
+
+/// Fills `bytes` with the NaN that stands for "outside". UNCONFIRMED: the manual calls it "a special NaN" and does not
+/// give its bits (§9.7.4.4); here it is the NaN that arithmetic makes, all bits but the sign.
+void fill_nan(std::vector<std::byte>& bytes, uint32_t element) {
+  std::fill(bytes.begin(), bytes.end(), std::byte{0xff});
+  for (size_t k = element - 1; k < bytes.size(); k += element) bytes[k] = std::byte{0x7f};
+}
+
+/// The _FTZ types flush subnormal numbers to zero on the way. UNCONFIRMED: that the sign stays, and that TFLOAT32
+/// leaves the bits below its mantissa alone; the driver's text only names the types.
+void flush_subnormals(std::vector<std::byte>& bytes) {
+  for (size_t k = 0; k + 4 <= bytes.size(); k += 4) {
+    float v;
+    std::memcpy(&v, &bytes[k], 4);
+    if (std::fpclassify(v) != FP_SUBNORMAL) continue;
+    v = std::copysign(0.0f, v);
+    std::memcpy(&bytes[k], &v, 4);
+  }
+}
+
+struct TensorCopy : Copy {
+  TensorMapArgs map;
+  std::array<int32_t, 5> start_at{};  ///< coordinates of the box
+  uint32_t inner = 0;                 ///< bytes of a row of the packed box
+  uint32_t pitch = 0;                 ///< bytes from row to row in shared memory
+  uint32_t rows = 0;                  ///< of the box
+  uint32_t offset = 0;                ///< of the box in shared memory
+  std::byte* shared = nullptr;        ///< offset 0 of that memory
+  std::vector<Row> inside;            ///< in the order of the box
+  std::vector<ByteRun> runs;          ///< the same bytes, adjacent ones merged
+  ReduceOp reduce_op = ReduceOp::None;
+  Type reduce_type = Type::None;
+
+  bool loads() const { return info.kind == AsyncOpInfo::Kind::TensorLoad; }
+
+  void read() override {
+    staging.assign(info.bytes, std::byte{0});
+    if (!loads()) {
+      each_chunk(0, info.bytes, [&](uint32_t packed, std::byte* in_shared, uint32_t n) {
+        std::memcpy(&staging[packed], in_shared, n);
+      });
+      return;
+    }
+    if (map.oob_fill == TensorOobFill::NanRequestZeroFma) fill_nan(staging, element_bytes(map.tensor_data_type));
+    for (const Row& r : inside) std::memcpy(&staging[r.packed], r.host, r.bytes);
+    if (map.tensor_data_type == TensorDataType::Float32Ftz || map.tensor_data_type == TensorDataType::Tfloat32Ftz)
+      flush_subnormals(staging);
+  }
+
+  void write(uint32_t from, uint32_t bytes) override {
+    if (loads()) {
+      each_chunk(from, bytes, [&](uint32_t packed, std::byte* in_shared, uint32_t n) {
+        std::memcpy(in_shared, &staging[packed], n);
+      });
+      return;
+    }
+    // Only copies that signal an mbarrier come in pieces: this is the whole box.
+    for (const Row& r : inside) {
+      if (reduce_op == ReduceOp::None) {
+        std::memcpy(r.host, &staging[r.packed], r.bytes);
+      } else {
+        reduce_bytes(reduce_op, reduce_type, r.host, &staging[r.packed], r.bytes);
+      }
+    }
+  }
+
+  /// Calls f(offset in the packed box, place in shared memory, bytes) for the chunks of [from, from + bytes).
+  template <class F>
+  void each_chunk(uint32_t from, uint32_t bytes, F&& f) {
+    if (map.swizzle == TensorSwizzle::None) {
+      f(from, shared + offset + from, bytes);
+      return;
+    }
+    // Rows are multiples of 16 bytes long, so a chunk never crosses into the next.
+    const uint32_t chunk = map.swizzle == TensorSwizzle::B128Atom32BFlip8B ? 8 : 16;
+    for (uint32_t packed = from; packed < from + bytes; packed += chunk) {
+      const uint32_t linear = offset + packed / inner * pitch + packed % inner;
+      f(packed, shared + swizzled(map.swizzle, linear), chunk);
+    }
+  }
+};
+
+std::string who(const Warp& w, int lane) { return machine::describe_lanes(w, LaneMask{1} << lane); }
+
+/// Reads the map that a copy of `rank` dimensions names.
+TensorMapArgs read_map(Warp& w, int lane, uint64_t address, uint64_t rank) {
+  if (machine::in_shared_window(address) || machine::in_local_window(address)) {
+    throw make_fault("bad-tensor-map",
+                     fmt::format("{}: the tensor map at generic address {:#x} lies in {} memory; the copy engine reads "
+                                 "maps from param, const or global memory",
+                                 who(w, lane), address, machine::in_shared_window(address) ? "shared" : "local"),
+                     "Pass it as `const __grid_constant__ CUtensorMap`: without __grid_constant__ the kernel takes the "
+                     "address of a copy of its own.");
+  }
+  if (address % kTensorMapAlignment != 0) {
+    throw make_fault("misaligned", fmt::format("{}: the address {:#x} of the tensor map is not a multiple of {} bytes",
+                                               who(w, lane), address, kTensorMapAlignment));
+  }
+  TensorMapImage image;
+  if (!machine::read_generic(w, lane, address, image.data(), image.size())) {
+    throw make_fault("out-of-bounds", fmt::format("{}: no tensor map at {:#x}: {}", who(w, lane), address,
+                                                  w.cta->launch->memory->describe(address)));
+  }
+  TensorMapArgs map;
+  if (const std::string problem = decode_tiled(image, &map); !problem.empty()) {
+    throw make_fault("bad-tensor-map",
+                     fmt::format("{}: the tensor map at {:#x} is not usable: {}", who(w, lane), address, problem),
+                     "The first operand is the address of the 128 bytes that cuTensorMapEncodeTiled wrote.");
+  }
+  if (map.tensor_rank != rank) {
+    throw make_fault("bad-tensor-map",
+                     fmt::format("{}: tensorRank of the map is {}, but this is a copy of {} dimension{}", who(w, lane),
+                                 map.tensor_rank, rank, rank == 1 ? "" : "s"));
+  }
+  return map;
+}
+
+/// Size of the box, in the packed order and in shared memory.
+void measure(Warp& w, int lane, TensorCopy& c) {
+  uint64_t rows = 1;
+  for (uint32_t i = 1; i < c.map.tensor_rank; i++)
+    rows *= (c.map.box_dim[i] + c.map.element_strides[i] - 1) / c.map.element_strides[i];
+  c.inner = c.map.box_dim[0] * element_bytes(c.map.tensor_data_type);
+  // A row shorter than the span still takes the whole span (CUDA C++ Programming Guide, "Using TMA": shared memory must
+  // have room for the full swizzle width). UNCONFIRMED on a GPU.
+  c.pitch = std::max(c.inner, swizzle_span(c.map.swizzle));
+  const uint64_t extent = rows * c.pitch;
+  if (extent > machine::kSharedMax) {
+    throw make_fault("out-of-bounds",
+                     fmt::format("{}: the box of this tensor map takes {} bytes of shared memory, a CTA has at most {}",
+                                 who(w, lane), extent, machine::kSharedMax));
+  }
+  c.rows = static_cast<uint32_t>(rows);
+  c.info.bytes = c.rows * c.inner;
+  c.shared_extent = static_cast<uint32_t>(extent);
+}
+
+void add_row(Warp& w, int lane, TensorCopy& c, uint32_t packed, uint64_t address, uint32_t bytes) {
+  const machine::GlobalMemory& memory = *w.cta->launch->memory;
+  const machine::Allocation* a = memory.find(address, bytes);
+  if (a == nullptr || (!c.loads() && !a->writable)) {
+    const bool starts_inside = a == nullptr && memory.find(address, 1) != nullptr;
+    throw make_fault("out-of-bounds",
+                     fmt::format("{}: a tensor copy {} {} bytes at global address {:#x}, {}", who(w, lane),
+                                 c.loads() ? "reads" : "writes", bytes, address,
+                                 memory.describe(starts_inside ? address + bytes - 1 : address)),
+                     "globalAddress, globalDim and globalStrides of the map describe memory that is not there.");
+  }
+  c.inside.push_back({packed, bytes, a->host + (address - a->base)});
+  if (!c.runs.empty() && c.runs.back().address + c.runs.back().bytes == address) {
+    c.runs.back().bytes += bytes;
+  } else {
+    c.runs.push_back({address, bytes});
+  }
+}
+
+/// Finds the rows of the box that lie inside the tensor.
+void place(Warp& w, int lane, TensorCopy& c) {
+  const TensorMapArgs& map = c.map;
+  const uint32_t element = element_bytes(map.tensor_data_type);
+  const auto first = std::max<int64_t>(0, -int64_t{c.start_at[0]});
+  const auto end = std::min<int64_t>(map.box_dim[0], static_cast<int64_t>(map.global_dim[0]) - c.start_at[0]);
+  if (first >= end) return;
+  std::array<uint32_t, 5> index{};  // of the row in the box; [0] is not used
+  for (uint32_t row = 0; row < c.rows; row++) {
+    bool in = true;
+    uint64_t address = map.global_address + static_cast<uint64_t>(c.start_at[0] + first) * element;
+    for (uint32_t i = 1; i < map.tensor_rank; i++) {
+      const int64_t g = c.start_at[i] + int64_t{index[i]} * map.element_strides[i];
+      in = in && g >= 0 && static_cast<uint64_t>(g) < map.global_dim[i];
+      address += static_cast<uint64_t>(g) * map.global_strides[i - 1];
+    }
+    if (in) {
+      add_row(w, lane, c, row * c.inner + static_cast<uint32_t>(first) * element, address,
+              static_cast<uint32_t>(end - first) * element);
+    }
+    for (uint32_t i = 1; i < map.tensor_rank; i++) {
+      if (++index[i] * map.element_strides[i] < map.box_dim[i]) break;
+      index[i] = 0;
+    }
+  }
+}
+
+void set_reduction(Warp& w, int lane, TensorCopy& c, ReduceOp op) {
+  c.reduce_op = op;
+  c.reduce_type = reduced_type(op, c.map.tensor_data_type);
+  c.reduces = true;
+  if (c.reduce_type != Type::None) return;
+  throw make_fault("bad-tensor-map",
+                   fmt::format("{}: tensorDataType of the map is {}, for which this reduction is not defined",
+                               who(w, lane), to_string(c.map.tensor_data_type)),
+                   "add: UINT32, INT32, UINT64, FLOAT16, BFLOAT16, FLOAT32; min, max: UINT32, INT32, UINT64, INT64, "
+                   "FLOAT16, BFLOAT16; inc, dec: UINT32; and, or, xor: the 32- and 64-bit integers.");
+}
+
+void issue(Warp& w, const Inst& i, LaneMask mask) {
+  machine::note_effect(w);
+  machine::Launch& launch = *w.cta->launch;
+  const uint32_t* pool = &launch.program->operand_pool[i.list];
+  for_lanes(mask, [&](int l) {
+    auto copy = std::make_shared<TensorCopy>();
+    TensorCopy& c = *copy;
+    AsyncOpInfo& info = c.info;
+    info.kind = i.sub == kLoad    ? AsyncOpInfo::Kind::TensorLoad
+                : i.sub == kStore ? AsyncOpInfo::Kind::TensorStore
+                                  : AsyncOpInfo::Kind::TensorReduce;
+    c.noun = "a tensor copy";
+    c.map = read_map(w, l, pooled_address(w, pool + kMap, l), i.imm);
+    for (uint32_t k = 0; k < i.imm; k++) c.start_at[k] = lanes<int32_t>(w.regs, pool[kCoordinates + k])[l];
+    measure(w, l, c);
+    if (i.sub == kReduce) set_reduction(w, l, c, static_cast<ReduceOp>(i.width));
+
+    // Shared memory of every tensor copy is 128-byte aligned (CUDA C++ Programming Guide, "Using TMA").
+    const SharedPlace p =
+        shared_place(w, l, pooled_address(w, pool + kShared, l), false, c.shared_extent, 128,
+                     i.sub == kLoad ? "the destination of a tensor copy" : "the source of a tensor copy");
+    c.offset = p.offset;
+    c.shared = p.owner->shared(0);
+    place(w, l, c);
+    info.global_runs = &c.runs;
+    const uint64_t global = c.runs.empty() ? c.map.global_address : c.runs.front().address;
+    if (i.sub == kLoad) {
+      info.source_region = Region::Global;
+      info.source = global;
+      info.destination_region = Region::Shared;
+      info.destination = p.offset;
+      info.destination_owner = p.owner;
+      const SharedPlace b = shared_place(w, l, pooled_address(w, pool + kBarrier, l), false, 8, 8, "mbarrier");
+      live_barrier(*b.owner, b.offset, "a tensor copy that signals");
+      info.mbarrier = b.offset;
+      info.mbarrier_owner = b.owner;
+    } else {
+      info.source_region = Region::Shared;
+      info.source = p.offset;
+      info.source_owner = p.owner;
+      info.destination_region = Region::Global;
+      info.destination = global;
+      for (uint32_t k = 0; k < i.imm; k++) {
+        if (c.start_at[k] >= 0) continue;
+        // A box may reach over the tensor's upper ends only (CUDA C++ Programming Guide, "Using TMA").
+        launch.report(i, "bad-copy",
+                      fmt::format("{}: coordinate {} of a tensor copy to global memory is {}: a box that is written "
+                                  "may not start before the tensor",
+                                  who(w, l), k, c.start_at[k]));
+        break;
+      }
+    }
+    start(w, i, l, std::move(copy));
+    space_out(w, l, mask);
+  });
+}
+
+/// A hint: only the map is looked at.
+void prefetch(Warp& w, const Inst& i, LaneMask mask) {
+  const uint32_t* pool = &w.cta->launch->program->operand_pool[i.list];
+  for_lanes(mask, [&](int l) { read_map(w, l, pooled_address(w, pool + kMap, l), i.imm); });
+}
+
+// --- decoders --------------------------------------------------------------------------------------------------------
+
+std::string decode(DecodeContext& c, const ptx::Resolved& r, const ptx::Statement& s, Inst* inst) {
+  for (const char* mode :
+       {"tile::gather4", "tile::scatter4", "im2col", "im2col::w", "im2col::w::128", "im2col_no_offs"}) {
+    if (r.has(mode)) return fmt::format("mode .{} is not supported, only .tile is", mode);
+  }
+  if (r.has("multicast::cluster")) return "multicast needs clusters, which are not emulated yet";
+  if (r.has("cta_group::2")) return ".cta_group::2 needs clusters, which are not emulated yet";
+  const bool prefetches = r.spec->op == ptx::Op::CpAsyncBulkPrefetchTensor;
+  const bool load = r.has("mbarrier::complete_tx::bytes");
+  const ptx::Operand& tensor = s.operands[load ? 1 : 0];
+  if (tensor.elements.size() != 2) return "the tensor map has no coordinates";
+  const std::vector<ptx::Operand>& coordinates = tensor.elements[1].elements;
+  for (const std::string_view m : r.modifiers) {
+    if (m.size() == 2 && m[1] == 'd') inst->imm = static_cast<uint64_t>(m[0] - '0');
+  }
+  if (coordinates.size() != inst->imm)
+    return fmt::format("a copy of {} dimensions has {} coordinates", inst->imm, coordinates.size());
+
+  std::vector<uint32_t> pool(kPoolSize, kNoOperand);
+  const MemoryOperand map = c.address(tensor, Space::Generic);
+  if (map.space != Space::Generic && map.space != Space::Global)
+    return "the tensor map must lie in param, const or global memory";
+  bool fits = pool_address(map, pool, kMap);
+  for (size_t k = 0; k < coordinates.size(); k++) {
+    if (c.width(coordinates[k], Type::S32) != 4) return "coordinates must be 32-bit operands";
+    pool[kCoordinates + k] = c.source(coordinates[k], Type::S32);
+  }
+  if (!prefetches) fits = pool_address(c.address(s.operands[load ? 0 : 1], Space::SharedCta), pool, kShared) && fits;
+  if (load) fits = pool_address(c.address(s.operands[2], Space::Shared), pool, kBarrier) && fits;
+  if (!fits) return "an address offset is out of range";
+  inst->sub = load ? kLoad : kStore;
+  if (r.spec->op == ptx::Op::CpReduceAsyncBulkTensor) {
+    inst->sub = kReduce;
+    inst->width = static_cast<uint8_t>(reduce_op_from(r));
+  }
+  inst->fn = prefetches ? prefetch : issue;
+  inst->ends_slice = 1;
+  inst->list = c.pool(pool);
+  inst->list_size = static_cast<uint16_t>(pool.size());
+  inst->cost = timing::kTmaIssue;
+  return {};
+}
+
+}  // namespace
+
+void register_tensor_copy_decoders(machine::DecoderTable& table) {
+  using ptx::Op;
+  table[Op::CpAsyncBulkTensor] = decode;
+  table[Op::CpReduceAsyncBulkTensor] = decode;
+  table[Op::CpAsyncBulkPrefetchTensor] = decode;
+}
+
+}  // namespace handoff::async

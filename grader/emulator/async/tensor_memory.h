@@ -1,0 +1,84 @@
+// Tensor memory of a CTA: cells, allocations, and which register of which lane meets which cell in tcgen05.ld and st
+// (PTX §9.7.16.1, §9.7.16.2.3, §9.7.16.8).
+//
+// 128 lanes × 512 columns of 32-bit cells. A tensor memory address holds the lane in bits 31:16 and the column in bits
+// 15:0. Everything here is a function of its arguments; who may do what and when is decided in tcgen05.cc.
+#pragma once
+
+#include <bitset>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "grader/emulator/async/mma_compute.h"
+#include "grader/emulator/machine/instruction.h"
+
+namespace handoff::async {
+
+/// A cell, or its distance from the cell that an address names.
+struct TensorCell {
+  /// Lane 0 … 127; column 0 … 511.
+  ///@{
+  uint32_t lane = 0, column = 0;
+  ///@}
+};
+
+/// Takes a tensor memory address apart; the lane may be beyond 127.
+inline TensorCell tensor_cell(uint32_t address) { return {address >> 16, address & 0xffffu}; }
+
+/// What tcgen05.ld and st name in their opcode.
+struct TensorAccessForm {
+  /// `.shape`.
+  enum class Shape : uint8_t { L32x32b, L16x64b, L16x128b, L16x256b, L16x32bx2 };
+  Shape shape = Shape::L32x32b;
+  uint32_t repeat = 1;  ///< N of `.xN`
+  bool packed = false;  ///< `.pack::16b`, `.unpack::16b`: two 16-bit elements of neighbouring columns in a register
+  uint32_t split = 0;   ///< immHalfSplitoff of `.16x32bx2`, columns
+
+  /// Registers of a thread.
+  uint32_t registers() const;
+  /// Lanes: 32 or 16.
+  uint32_t lanes() const { return shape == Shape::L32x32b ? 32 : 16; }
+  /// Ranges of columns that are touched, first and number, as distances from the address: one, or two for .16x32bx2.
+  std::vector<std::pair<uint32_t, uint32_t>> columns() const;
+  /// Why PTX has no such form, or an empty string: the largest N depends on the shape.
+  std::string problem() const;
+  /// Where register `index` of thread `thread` (0 … 31 in the warp) lies, as a distance from the address; of a packed
+  /// form its low half, the high half being one column on.
+  TensorCell cell(uint32_t thread, uint32_t index) const;
+};
+
+/// Loads the registers of a warp: registers[i][t] is register i of lane t. `cells` is [128][512]. All cells must exist.
+void tensor_load(const uint32_t* cells, const TensorAccessForm& form, TensorCell at, uint32_t (*registers)[32]);
+/// Stores them. A packed form leaves zeros in the upper halves of the cells (PTX does not say what is there).
+void tensor_store(uint32_t* cells, const TensorAccessForm& form, TensorCell at, const uint32_t (*registers)[32]);
+
+/// Columns in use.
+using ColumnSet = std::bitset<kTensorMemoryColumns>;
+
+/// What a CTA has of tensor memory.
+struct TensorMemory {
+  /// One tcgen05.alloc.
+  struct Allocation {
+    /// First and number.
+    ///@{
+    uint32_t column, columns;
+    ///@}
+    const machine::Inst* inst;  ///< the alloc
+  };
+  std::vector<uint32_t> cells;          ///< [128][512]; empty until the first allocation
+  std::vector<Allocation> allocations;  ///< live ones
+  uint32_t last_columns = 0;            ///< of the last alloc; 0: none yet
+  bool relinquished = false;            ///< no more allocations
+
+  /// Columns of the live allocations.
+  ColumnSet columns() const;
+  /// Are all of [column, column + columns) allocated?
+  bool holds(uint32_t column, uint32_t columns) const;
+};
+
+/// The lowest free range of `columns` columns that starts at a multiple of 32, or −1. `skip`: of the free places so many
+/// are passed over, modulo their number.
+int find_columns(const ColumnSet& used, uint32_t columns, uint32_t skip = 0);
+
+}  // namespace handoff::async
