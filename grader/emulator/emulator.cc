@@ -43,6 +43,9 @@ class Both : public machine::Observer {
   void async_op(const machine::AsyncOpInfo& i, machine::AsyncOpInfo::Milestone m) override {
     each([&](auto& o) { o.async_op(i, m); });
   }
+  void tensor(const machine::TensorEvent& e) override {
+    each([&](auto& o) { o.tensor(e); });
+  }
   void group(const machine::GroupEvent& e) override {
     each([&](auto& o) { o.group(e); });
   }

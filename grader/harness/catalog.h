@@ -14,7 +14,7 @@ namespace handoff::harness {
 ///   kernel = "two_copies"                  # the entry that the harness launches
 ///   kind = "write"                         # write | fix | predict | tune
 ///   chapter = "04-bulk-copies"
-///   needs = "mbarrier"                     # mbarrier (sm_90) | tma (sm_90) | tcgen05 (sm_100a)
+///   needs = "mbarrier"                     # mbarrier (sm_90) | tma (sm_90) | tcgen05 (sm_100a, sm_103a)
 ///   hints = ["…", "…", "…"]                # gentle to near the answer, at least three
 ///   [points]                               # one for each test in grade.cc, no-hazards >= 40 % of the sum
 ///   result = 3

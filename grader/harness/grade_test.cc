@@ -265,9 +265,7 @@ class UnusedGpu final : public device::Device {
   device::Error write(device::DevicePtr, std::span<const std::byte>) override { return used(); }
   device::Error read(std::span<std::byte>, device::DevicePtr) override { return used(); }
   device::Error read_symbol(std::string_view, std::span<std::byte>) override { return used(); }
-  device::Error encode_tensor_map(const device::TensorMapArgs&, std::array<std::byte, 128>*) override {
-    return used();
-  }
+  device::Error encode_tensor_map(const device::TensorMapArgs&, std::array<std::byte, 128>*) override { return used(); }
   device::LaunchResult launch(std::string_view, const device::LaunchConfig&,
                               std::span<const device::Argument>) override {
     device::LaunchResult result;

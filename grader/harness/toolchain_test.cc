@@ -70,7 +70,7 @@ TEST_F(Compile, GivesPtxAndResources) {
   EXPECT_TRUE(result.cubin.empty());
 }
 
-// 64 floats live at once and 32 registers a thread; a called function with a frame of its own follows in ptxas's log.
+// 64 values live at once and 32 registers a thread; a called function with a frame of its own follows in ptxas's log.
 constexpr const char* kSpilling = R"(
 static __device__ __noinline__ int looked_up(const int* p, int x) {
   volatile int a[20];

@@ -100,13 +100,13 @@ ColumnSet used_on_sm(Cta& cta) {
   return used;
 }
 
-/// Columns became free: whoever waits for some on this SM tries again.
-void wake_allocators(Cta& cta) {
+/// Columns became free at `time`: whoever waits for some on this SM tries again.
+void wake_allocators(Cta& cta, uint64_t time) {
   for (const auto& d : cta.launch->resident) {
     if (d->sm != cta.domain->sm) continue;
     for (const auto& c : d->ctas) {
       for (uint32_t columns = 32; columns <= kTensorMemoryColumns; columns *= 2) {
-        machine::wake(*d, WaitTarget::Kind::TensorMemory, c.get(), columns, d->now);
+        machine::wake(*d, WaitTarget::Kind::TensorMemory, c.get(), columns, std::max(d->now, time));
       }
     }
   }
@@ -133,19 +133,20 @@ void alloc(Warp& w, const Inst& i, LaneMask mask) {
                 "A block allocates its largest piece first.");
   const auto* low = lanes<uint32_t>(w.regs, i.a);
   const int lane = __builtin_ctz(mask);
-  const uint64_t address =
-      i.width == 8 ? lanes<uint64_t>(w.regs, i.a)[lane] + static_cast<uint64_t>(i.offset) : low[lane] + static_cast<uint64_t>(i.offset);
+  const uint64_t address = i.width == 8 ? lanes<uint64_t>(w.regs, i.a)[lane] + static_cast<uint64_t>(i.offset)
+                                        : low[lane] + static_cast<uint64_t>(i.offset);
   for_lanes(mask, [&](int l) {
     const uint64_t other = i.width == 8 ? lanes<uint64_t>(w.regs, i.a)[l] : low[l];
     if (other + static_cast<uint64_t>(i.offset) != address)
-      throw make_fault("diverged-collective", fmt::format("{}: the lanes of tcgen05.alloc pass different addresses",
-                                                          who(w, mask)));
+      throw make_fault("diverged-collective",
+                       fmt::format("{}: the lanes of tcgen05.alloc pass different addresses", who(w, mask)));
   });
   // The low 32 bits of a generic shared address are its shared address.
-  const SharedPlace p = shared_place(w, lane, static_cast<uint32_t>(address), false, 4, 4, "the destination of tcgen05.alloc");
+  const SharedPlace p =
+      shared_place(w, lane, static_cast<uint32_t>(address), false, 4, 4, "the destination of tcgen05.alloc");
+  // From either end, so that nobody counts on an address; from anywhere between, pieces that fit would not.
   const bool random = w.cta->launch->config.schedule.kind == machine::Schedule::Kind::Random;
-  const int column = find_columns(used_on_sm(*w.cta), columns,
-                                  random ? static_cast<uint32_t>(w.cta->launch->random.below(16)) : 0);
+  const int column = find_columns(used_on_sm(*w.cta), columns, random && w.cta->launch->random.below(2) == 0);
   if (column < 0) {
     machine::block_and_retry(w, {{WaitTarget::Kind::TensorMemory, w.cta, columns, 0, mask, false}});
     return;
@@ -184,8 +185,8 @@ void dealloc(Warp& w, const Inst& i, LaneMask mask) {
   });
   if (found == m.allocations.end()) {
     throw make_fault("tmem-alloc-protocol",
-                     fmt::format("{} frees {} columns at {:#x}, which is no allocation of this block; {}",
-                                 who(w, mask), columns, address, describe_allocations(m)),
+                     fmt::format("{} frees {} columns at {:#x}, which is no allocation of this block; {}", who(w, mask),
+                                 columns, address, describe_allocations(m)),
                      "dealloc takes the address that alloc gave and the same number of columns, once.");
   }
   machine::note_effect(w);
@@ -194,7 +195,7 @@ void dealloc(Warp& w, const Inst& i, LaneMask mask) {
   e.regions = &regions;
   notify(*w.cta, e);
   m.allocations.erase(found);
-  wake_allocators(*w.cta);
+  wake_allocators(*w.cta, w.time);
 }
 
 void relinquish(Warp& w, const Inst& i, LaneMask mask) {
@@ -295,7 +296,8 @@ void store(Warp& w, const Inst& i, LaneMask mask) {
   const TensorCell at = place_of(w, i, mask, form, regions, true);
   uint32_t values[128][32];
   const uint32_t* slots = &w.cta->launch->program->operand_pool[i.list];
-  for (uint32_t r = 0; r < i.list_size; r++) std::memcpy(values[r], lanes<uint32_t>(w.regs, slots[r]), sizeof values[r]);
+  for (uint32_t r = 0; r < i.list_size; r++)
+    std::memcpy(values[r], lanes<uint32_t>(w.regs, slots[r]), sizeof values[r]);
   tensor_store(state(*w.cta).tensor.memory.cells.data(), form, at, values);
   take_time(w, state(*w.cta).tensor.stored, form);
   TensorEvent e{TensorEvent::Kind::Store, &w, &i, mask};
@@ -386,7 +388,8 @@ const Footprint& footprint_of(const SmemDescriptor& d, const MatrixOperand& o) {
     bool operator<(const Key& k) const { return bits != k.bits ? bits < k.bits : operand < k.operand; }
   };
   static thread_local std::map<Key, Footprint> cache;
-  const Key key{d.bits, uint64_t{o.rows} << 32 | uint64_t{o.k} << 16 | uint64_t{o.element_bits} << 8 | (o.mn_major ? 1u : 0u)};
+  const Key key{d.bits,
+                uint64_t{o.rows} << 32 | uint64_t{o.k} << 16 | uint64_t{o.element_bits} << 8 | (o.mn_major ? 1u : 0u)};
   if (const auto found = cache.find(key); found != cache.end()) return found->second;
   if (cache.size() >= 1024) cache.clear();
   Footprint f;
@@ -447,8 +450,8 @@ void issue_mma(Warp& w, const Inst& i, int lane) {
   for (const TensorRegion& r : regions) {
     if (core.memory.holds(r.column, r.columns)) continue;
     throw make_fault("tmem-not-allocated",
-                     fmt::format("{}: {} of the MMA is in columns {}-{}; {}", who(w, bit), r.write ? "D" : "A", r.column,
-                                 r.column + r.columns - 1, describe_allocations(core.memory)));
+                     fmt::format("{}: {} of the MMA is in columns {}-{}; {}", who(w, bit), r.write ? "D" : "A",
+                                 r.column, r.column + r.columns - 1, describe_allocations(core.memory)));
   }
 
   std::vector<MatrixRead> matrices;
@@ -461,16 +464,15 @@ void issue_mma(Warp& w, const Inst& i, int lane) {
                        fmt::format("{}: matrix {} of the MMA covers bytes from {} to offset {:#x}, and the block has "
                                    "{} bytes of shared memory, up to offset {:#x}",
                                    who(w, bit), operand.name,
-                                   launch.program->describe_shared(static_cast<uint32_t>(f.runs.front().address)), f.end,
-                                   cta.smem.size() - machine::kSharedBase, cta.smem.size()),
+                                   launch.program->describe_shared(static_cast<uint32_t>(f.runs.front().address)),
+                                   f.end, cta.smem.size() - machine::kSharedBase, cta.smem.size()),
                        "Start address, LBO and SBO of the descriptor and M, N of the instruction decide which bytes.");
     }
     const uint32_t per_unit = 128 / operand.element_bits;
     matrices.push_back({operand.name, &f.runs, &f.units,
                         operand.mn_major ? operand.rows / per_unit : operand.k / per_unit, operand.mn_major});
   };
-  if (!tensor_a)
-    shared_operand(op.a, lanes<uint64_t>(w.regs, pool[kA])[lane], operand_a(op.instruction, form));
+  if (!tensor_a) shared_operand(op.a, lanes<uint64_t>(w.regs, pool[kA])[lane], operand_a(op.instruction, form));
   shared_operand(op.b, lanes<uint64_t>(w.regs, pool[kB])[lane], operand_b(op.instruction, form));
 
   op.shared = cta.smem.data();
@@ -481,11 +483,13 @@ void issue_mma(Warp& w, const Inst& i, int lane) {
   if (pool[kMask0] != kNoOperand) {
     for (uint32_t k = 0; k < 4; k++) op.disable_output_lane[k] = word(kMask0 + k);
   }
-  const bool masked = std::any_of(op.disable_output_lane.begin(), op.disable_output_lane.end(), [](uint32_t m) { return m != 0; });
+  const bool masked =
+      std::any_of(op.disable_output_lane.begin(), op.disable_output_lane.end(), [](uint32_t m) { return m != 0; });
   if (!op.enable_input_d && !masked && core.queue.empty()) {
     for (const TensorMemoryBlock& b : d_blocks(op.instruction, op.d)) {
       for (uint32_t l = b.lane; l < uint32_t{b.lane} + b.lanes; l++)
-        std::memset(&core.memory.cells[size_t{l} * kTensorMemoryColumns + b.column], machine::kPoison, size_t{b.columns} * 4);
+        std::memset(&core.memory.cells[size_t{l} * kTensorMemoryColumns + b.column], machine::kPoison,
+                    size_t{b.columns} * 4);
     }
   }
 
@@ -510,11 +514,10 @@ void issue_mma(Warp& w, const Inst& i, int lane) {
   }
   // The initiation interval is the larger of the arithmetic's and of the operands' way from shared memory; SEMA.
   const uint32_t rows = (tensor_a ? 0u : op.instruction.m) + op.instruction.n;
-  const uint64_t interval =
-      std::max<uint64_t>(op.instruction.n / 2u, rows * 32 / timing::kMmaSharedBytesPerCycle);
-  const uint64_t fixed = tensor_a                    ? timing::kMmaFixedTensorA
-                         : op.instruction.m == 64    ? timing::kMmaFixed64
-                                                     : timing::kMmaFixed128;
+  const uint64_t interval = std::max<uint64_t>(op.instruction.n / 2u, rows * 32 / timing::kMmaSharedBytesPerCycle);
+  const uint64_t fixed = tensor_a                 ? timing::kMmaFixedTensorA
+                         : op.instruction.m == 64 ? timing::kMmaFixed64
+                                                  : timing::kMmaFixed128;
   const uint64_t start = std::max(w.time, core.free);
   core.free = start + interval;
   item->time = start + fixed + op.instruction.n / 2u - timing::kMbarrierWakeup - timing::kMbarrierOp;
@@ -548,8 +551,8 @@ void commit(Warp& w, const Inst& i, LaneMask mask) {
   for_lanes(mask, [&](int l) {
     const uint64_t base = i.width == 8 ? lanes<uint64_t>(w.regs, i.a)[l] : lanes<uint32_t>(w.regs, i.a)[l];
     // The low 32 bits of a generic shared address are its shared address.
-    const SharedPlace p = shared_place(w, l, static_cast<uint32_t>(base + static_cast<uint64_t>(i.offset)), false, 8, 8,
-                                       "mbarrier");
+    const SharedPlace p =
+        shared_place(w, l, static_cast<uint32_t>(base + static_cast<uint64_t>(i.offset)), false, 8, 8, "mbarrier");
     live_barrier(*p.owner, p.offset, "tcgen05.commit");
     TensorCoreItem item;
     item.inst = &i;
@@ -565,9 +568,8 @@ void commit(Warp& w, const Inst& i, LaneMask mask) {
     e.barrier_owner = p.owner;
     e.barrier = p.offset;
     notify(*w.cta, e);
-    const auto behind = std::find_if(core.queue.begin(), core.queue.end(), [&](const auto& q) {
-      return !q->is_commit && q->id == item.id;
-    });
+    const auto behind = std::find_if(core.queue.begin(), core.queue.end(),
+                                     [&](const auto& q) { return !q->is_commit && q->id == item.id; });
     if (behind == core.queue.end()) {
       auto event = std::make_unique<EmptyCommitEvent>();
       event->item = std::move(item);
@@ -623,7 +625,14 @@ std::string decode_access(DecodeContext& c, const ptx::Resolved& r, const ptx::S
             : r.has("16x128b") ? Shape::L16x128b
             : r.has("16x256b") ? Shape::L16x256b
                                : Shape::L16x32bx2;
-  for (const auto& [name, n] : {std::pair{"x1", 1u}, {"x2", 2u}, {"x4", 4u}, {"x8", 8u}, {"x16", 16u}, {"x32", 32u}, {"x64", 64u}, {"x128", 128u}}) {
+  for (const auto& [name, n] : {std::pair{"x1", 1u},
+                                {"x2", 2u},
+                                {"x4", 4u},
+                                {"x8", 8u},
+                                {"x16", 16u},
+                                {"x32", 32u},
+                                {"x64", 64u},
+                                {"x128", 128u}}) {
     if (r.has(name)) f.repeat = n;
   }
   f.packed = r.has("pack::16b") || r.has("unpack::16b");
@@ -641,7 +650,8 @@ std::string decode_access(DecodeContext& c, const ptx::Resolved& r, const ptx::S
   } else {
     list.push_back(&values);
   }
-  if (list.size() != f.registers()) return fmt::format("this shape takes {} registers, got {}", f.registers(), list.size());
+  if (list.size() != f.registers())
+    return fmt::format("this shape takes {} registers, got {}", f.registers(), list.size());
   std::vector<uint32_t> slots;
   for (const ptx::Operand* o : list) {
     if (is_load && o->kind == ptx::Operand::Kind::Sink) {
@@ -660,7 +670,8 @@ std::string decode_access(DecodeContext& c, const ptx::Resolved& r, const ptx::S
   inst->offset = m.offset;
   inst->list = c.pool(slots);
   inst->list_size = static_cast<uint16_t>(slots.size());
-  inst->imm = static_cast<uint64_t>(f.shape) | uint64_t{f.packed} << 8 | uint64_t{f.repeat} << 16 | uint64_t{f.split} << 32;
+  inst->imm =
+      static_cast<uint64_t>(f.shape) | uint64_t{f.packed} << 8 | uint64_t{f.repeat} << 16 | uint64_t{f.split} << 32;
   return {};
 }
 
@@ -720,7 +731,8 @@ std::string decode_mma(DecodeContext& c, const ptx::Resolved& r, const ptx::Stat
   size_t next = 4;
   if (s.operands[next].kind == Kind::Vector) {
     const auto& mask = s.operands[next].elements;
-    if (mask.size() != 4) return fmt::format("disable-output-lane has 4 elements with cta_group::1, got {}", mask.size());
+    if (mask.size() != 4)
+      return fmt::format("disable-output-lane has 4 elements with cta_group::1, got {}", mask.size());
     for (uint32_t k = 0; k < 4; k++) pool[kMask0 + k] = c.source(mask[k], Type::B32);
     next++;
   }
@@ -755,14 +767,15 @@ void end_tensor_memory(Cta& cta) {
     break;
   }
   for (const TensorMemory::Allocation& a : t.memory.allocations) {
-    cta.launch->report(*a.inst, "tmem-leak",
-                       fmt::format("the block ended without freeing the {} columns of tensor memory that it allocated here",
-                                   a.columns),
-                       "tcgen05.dealloc of every allocation, by a whole warp, before the block ends.");
+    cta.launch->report(
+        *a.inst, "tmem-leak",
+        fmt::format("the block ended without freeing the {} columns of tensor memory that it allocated here",
+                    a.columns),
+        "tcgen05.dealloc of every allocation, by a whole warp, before the block ends.");
   }
   if (t.memory.allocations.empty()) return;
   t.memory.allocations.clear();
-  wake_allocators(cta);
+  wake_allocators(cta, cta.domain->now);
 }
 
 void register_tcgen05_decoders(machine::DecoderTable& table) {

@@ -104,14 +104,14 @@ bool TensorMemory::holds(uint32_t column, uint32_t count) const {
   return true;
 }
 
-int find_columns(const ColumnSet& used, uint32_t columns, uint32_t skip) {
-  std::vector<int> places;
-  for (uint32_t at = 0; at + columns <= kTensorMemoryColumns; at += 32) {
+int find_columns(const ColumnSet& used, uint32_t columns, bool highest) {
+  int found = -1;
+  for (uint32_t at = 0; at + columns <= kTensorMemoryColumns && (found < 0 || highest); at += 32) {
     bool free = true;
     for (uint32_t c = at; c < at + columns; c++) free = free && !used.test(c);
-    if (free) places.push_back(static_cast<int>(at));
+    if (free) found = static_cast<int>(at);
   }
-  return places.empty() ? -1 : places[skip % places.size()];
+  return found;
 }
 
 }  // namespace handoff::async

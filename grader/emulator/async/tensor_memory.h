@@ -77,8 +77,7 @@ struct TensorMemory {
   bool holds(uint32_t column, uint32_t columns) const;
 };
 
-/// The lowest free range of `columns` columns that starts at a multiple of 32, or −1. `skip`: of the free places so many
-/// are passed over, modulo their number.
-int find_columns(const ColumnSet& used, uint32_t columns, uint32_t skip = 0);
+/// The lowest free range of `columns` columns that starts at a multiple of 32, or the highest one; −1 if there is none.
+int find_columns(const ColumnSet& used, uint32_t columns, bool highest = false);
 
 }  // namespace handoff::async

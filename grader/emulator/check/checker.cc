@@ -24,6 +24,15 @@
 // against what the cell remembers the moment it happens, and an asynchronous operation at its issue: since it may do
 // its work any time from then on, later accesses are checked against it.
 //
+// Tensor memory. tcgen05.ld, st and mma are actors, too. A ld or st is done when its warp waits for it, an MMA when a
+// tcgen05.commit of its thread is observed. Of a later tcgen05 operation in another thread, and of any after a commit,
+// the ISA asks more than order: fence::before_thread_sync in the first thread behind its wait, and
+// fence::after_thread_sync in the second behind what it waited for (§9.7.16.6.3). The before half is knowledge that
+// travels like that of proxy fences; the after half is a snapshot of what the thread knew when it executed the fence.
+// Both make up for a relaxed signal. MMAs of one thread into one accumulator are ordered by themselves (§9.7.16.6.2).
+// A register may be used before wait::ld; that the ld is over before the columns are written again or freed must be
+// waited for.
+//
 // Causes. A race may be the shadow of another mistake: a wait that answered false and was not repeated, or one that was
 // satisfied by an older phase. Findings are kept until the launch ends; then each is asked whether a wait of one party
 // on a barrier that the other party signals later explains it. The cause is reported first, at the wait.
@@ -36,6 +45,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <deque>
 #include <set>
 #include <string_view>
 #include <tuple>
@@ -66,6 +76,10 @@ namespace {
 constexpr const char* kBytesHint =
     "The bytes announced by expect_tx are the sum of the bytes of the copies that signal the barrier in that phase.";
 
+bool reduces(const AsyncOpInfo& o) {
+  return o.kind == AsyncOpInfo::Kind::BulkReduce || o.kind == AsyncOpInfo::Kind::TensorReduce;
+}
+
 constexpr const char* kParityHint =
     "The parity to wait for is the phase's number modulo 2: 0 for the first phase, and it flips with each.";
 
@@ -75,7 +89,7 @@ bool strong(Sem s) { return s != Sem::Weak; }
 
 // Keys of Clock::other.
 constexpr uint64_t kBarrierKey = uint64_t{1} << 60, kBulkReadKey = uint64_t{2} << 60, kBulkWriteKey = uint64_t{3} << 60,
-                   kCpAsyncKey = uint64_t{4} << 60;
+                   kCpAsyncKey = uint64_t{4} << 60, kMmaKey = uint64_t{5} << 60;
 
 /// What a release fence published, for relaxed signals after it. The lanes of a group execute a fence together, but
 /// none publishes what another did: what the fence covers of a lane's own accesses is added when that lane signals.
@@ -95,10 +109,13 @@ struct LaneGroup {
   Knowledge to_acquire_wide;           ///< the same from other blocks: only a fence of gpu or sys scope takes it over
   bool pending = false, pending_wide = false;
   uint32_t shared_n = 0, global_n = 0;  ///< steps of these lanes' last proxy fences
+  uint32_t tensor_n = 0;                ///< step of their last tcgen05.fence::before_thread_sync
+  ClockPtr after_any, after_tensor;     ///< now.any and now.fenced_tensor at their last fence::after_thread_sync
 
   bool same(const LaneGroup& g) const {
     return now == g.now && pending == g.pending && pending_wide == g.pending_wide && shared_n == g.shared_n &&
-           global_n == g.global_n && release == g.release && wide_release == g.wide_release &&
+           global_n == g.global_n && tensor_n == g.tensor_n && after_any == g.after_any &&
+           after_tensor == g.after_tensor && release == g.release && wide_release == g.wide_release &&
            to_acquire == g.to_acquire && to_acquire_wide == g.to_acquire_wide;
   }
 };
@@ -134,9 +151,10 @@ struct WarpState {
   uint32_t n = 1;  ///< the current step; accesses are stamped with it
   Warp* warp = nullptr;
   std::vector<LaneGroup> groups;
-  std::vector<WaitRecord> waits;                                 ///< the latest ones, in order
-  std::unordered_map<uint64_t, LastArrival> last_arrivals;       ///< by barrier
-  std::map<uint32_t, std::pair<LaneMask, Knowledge>> warp_sync;  ///< bar.warp.sync in progress, by member mask
+  std::vector<uint32_t> tensor_loads_waited, tensor_stores_waited;  ///< steps of tcgen05.wait::ld, ::st
+  std::vector<WaitRecord> waits;                                    ///< the latest ones, in order
+  std::unordered_map<uint64_t, LastArrival> last_arrivals;          ///< by barrier
+  std::map<uint32_t, std::pair<LaneMask, Knowledge>> warp_sync;     ///< bar.warp.sync in progress, by member mask
 };
 
 /// A signal that a thread or an operation gave to a barrier.
@@ -180,8 +198,38 @@ struct Operation {
 
 /// Groups of one thread.
 struct ThreadState {
-  uint64_t bulk_issued = 0, copy_issued = 0;
+  uint64_t bulk_issued = 0, copy_issued = 0, mma_issued = 0;
+  std::vector<uint32_t> uncommitted;               ///< MMAs that no commit tracks yet, as operation numbers
   std::vector<uint64_t> bulk_groups, copy_groups;  ///< operations issued when each was committed
+};
+
+/// An access of tensor memory that is remembered.
+struct TensorRecord {
+  machine::TensorEvent::Kind kind;  ///< Load, Store or Mma
+  bool writes = false;
+  const Inst* inst = nullptr;
+  uint32_t key = 0, n = 0;  ///< warp and its step
+  LaneMask mask = 0;
+  uint32_t operation = 0;  ///< of an MMA
+  uint64_t shape = 0;      ///< of an MMA
+};
+
+/// Columns of one half-quarter of the lanes that were touched alike.
+struct TensorColumns {
+  uint16_t begin, end;
+  std::vector<TensorRecord> records;  ///< at most one that writes, the first; then reads since
+};
+
+/// EmptyCommit::phase of one that has not arrived yet.
+constexpr uint64_t kNotArrived = ~uint64_t{0};
+
+/// A commit that tracked nothing.
+struct EmptyCommit {
+  uint64_t barrier;  ///< clock key
+  uint64_t phase;    ///< in which it arrived
+  const Inst* inst;
+  uint32_t key;
+  LaneMask mask;
 };
 
 struct CtaState {
@@ -192,7 +240,11 @@ struct CtaState {
   std::array<NamedState, 16> named;
   std::unordered_map<uint32_t, ThreadState> threads;  ///< by thread index
   std::vector<std::unique_ptr<WarpState>> warps;
-  uint64_t group_waits = 0;  ///< waits for groups of any kind, by any thread
+  uint64_t group_waits = 0;                          ///< waits for groups of any kind, by any thread
+  std::array<std::vector<TensorColumns>, 8> tensor;  ///< of each 16 lanes, by column, disjoint
+  std::vector<EmptyCommit> empty_commits;
+  /// Commits on their way to each barrier, in order: what they track; no operation: nothing.
+  std::unordered_map<uint64_t, std::deque<std::vector<uint32_t>>> commits;
   const Cta* cta = nullptr;
 };
 
@@ -238,9 +290,18 @@ int rank_of(const Diagnostic& d) {
                                                     {"copy-in-flight-at-exit", 5},
                                                     {"deadlock", 6},
                                                     {"stalled", 6}};
-  static const std::vector<std::string> kAccess = {
-      "data-race",          "scope-too-narrow",    "async-read-before-complete", "refill-before-release",
-      "source-overwritten", "missing-proxy-fence", "group-not-awaited"};
+  static const std::vector<std::string> kAccess = {"data-race",
+                                                   "scope-too-narrow",
+                                                   "async-read-before-complete",
+                                                   "refill-before-release",
+                                                   "source-overwritten",
+                                                   "missing-proxy-fence",
+                                                   "group-not-awaited",
+                                                   "mma-result-unobserved",
+                                                   "missing-tcgen05-fence",
+                                                   "missing-tcgen05-wait",
+                                                   "accumulator-overwritten",
+                                                   "tmem-freed-early"};
   if (const auto found = kRanks.find(d.id); found != kRanks.end()) return found->second;
   return std::find(kAccess.begin(), kAccess.end(), d.id) != kAccess.end() ? 4 : 0;
 }
@@ -330,6 +391,7 @@ struct Checker::State {
   /// What the lanes of `g` publish when they release now.
   static Knowledge published(const WarpState& w, const LaneGroup& g, LaneMask mask) {
     Knowledge k = with_proxy_fences(w, mask, g.now, g.shared_n, g.global_n);
+    if (g.tensor_n != 0) k.fenced_tensor = Clock::with_warp(k.fenced_tensor, w.key, mask, g.tensor_n);
     const bool same = k.order == k.any;
     k.order = Clock::with_warp(k.order, w.key, mask, w.n);
     k.any = same ? k.order : Clock::with_warp(k.any, w.key, mask, w.n);
@@ -360,6 +422,7 @@ struct Checker::State {
       r.order = Clock::with_warp(r.order, w.key, mask, fence.n);
     }
     r.any = k.any;
+    r.fenced_tensor = k.fenced_tensor;
     return r;
   }
   /// A thread sees `k`: takes it over if it acquires, else keeps it for an acquire fence. `wide`: it comes from other
@@ -382,6 +445,8 @@ struct Checker::State {
     switch (o.info.kind) {
       case AsyncOpInfo::Kind::CpAsync:
         return known(c, kCpAsyncKey | o.thread_key) > o.sequence;
+      case AsyncOpInfo::Kind::Mma:
+        return known(c, kMmaKey | o.thread_key) > o.sequence;
       case AsyncOpInfo::Kind::BulkPrefetch:
         return true;
       default:
@@ -395,7 +460,7 @@ struct Checker::State {
   /// did not cover it (depth, kind or thread), or the operation was never committed; a wait that covers it, not passed
   /// on, is no fault of the group.
   const char* unfinished_id(const Operation& o, bool reading_only, const char* otherwise) {
-    if (o.barrier != 0) return otherwise;
+    if (o.barrier != 0 || o.info.kind == AsyncOpInfo::Kind::Mma) return otherwise;
     const Cta* cta = cta_of_key[o.key / warps_per_cta];
     if (cta == nullptr) return otherwise;
     CtaState& c = of(*cta);
@@ -404,6 +469,18 @@ struct Checker::State {
       if ((g.mask >> o.info.lane & 1) != 0 && complete(o, g.now.order, reading_only)) return otherwise;
     }
     return c.group_waits > o.group_waits ? "group-not-awaited" : otherwise;
+  }
+
+  static const char* noun(const Operation& o) { return o.info.kind == AsyncOpInfo::Kind::Mma ? "MMA" : "copy"; }
+  /// "the copy at kernel.cu:22", "the copy issued at kernel.cu:22".
+  ///@{
+  std::string named(const Operation& o) const { return fmt::format("the {} at {}", noun(o), at(place(o.info.inst))); }
+  std::string issued(const Operation& o) const {
+    return fmt::format("the {} issued at {}", noun(o), at(place(o.info.inst)));
+  }
+  ///@}
+  std::string may_still(const Operation& o, const char* what) const {
+    return fmt::format("this {} may still be {} those bytes", noun(o), what);
   }
 
   /// The end of a message about an unfinished operation.
@@ -506,6 +583,26 @@ struct Checker::State {
                      uint32_t index, Region region, const char* verb);
   std::string barrier_hint(const Operation& o) const;
 
+  /// Lanes of one group, or the thread of an MMA, at tensor memory.
+  struct TensorAccessor {
+    machine::TensorEvent::Kind kind;
+    const Inst* inst;
+    uint32_t key, n;
+    LaneMask mask;
+    bool writes;
+    uint64_t shape;       ///< of an MMA
+    uint16_t begin, end;  ///< columns
+    const LaneGroup* group;
+  };
+  void commit_arrives(CtaState& cta, const BarrierState& b, const MbarrierEvent& e);
+  void mma_reads(const AsyncOpInfo& info, uint32_t index, const Knowledge& k);
+  void unwritten_operand(const AsyncOpInfo& info, const machine::MatrixRead& matrix,
+                         const std::vector<uint32_t>& unwritten);
+  const Inst* used_before_wait(const Inst& load) const;
+  void tensor_meets(CtaState& cta, const TensorRecord& a, const TensorAccessor& b);
+  void tensor_access(CtaState& cta, WarpState& w, const machine::TensorEvent& e);
+  static void split_columns(std::vector<TensorColumns>& list, uint16_t begin, uint16_t end);
+
   /// An arrival after a wait on the same barrier that was not what the thread needs.
   void suspect_waits(WarpState& w, uint64_t barrier, const MbarrierEvent& e);
   void explain_deadlock();
@@ -520,6 +617,8 @@ struct Checker::State {
 // --- the rules: threads ---
 
 std::string Checker::State::barrier_hint(const Operation& o) const {
+  if (o.info.kind == AsyncOpInfo::Kind::Mma)
+    return "A tcgen05.commit behind the MMA, by its thread, and a wait on that barrier would order them.";
   if (o.info.mbarrier_owner == nullptr)
     return "cp.async.bulk.wait_group by the issuing thread, then a barrier, would order them.";
   return fmt::format("A wait on `{}` for the phase that counts these bytes would order them.",
@@ -578,13 +677,12 @@ void Checker::State::thread_reads(Plane& plane, const RowPiece& piece, const Acc
     find(unfinished_id(o, false, "async-read-before-complete"), Severity::Error, a.inst, o.info.inst,
          [&](Diagnostic& d) {
            d.message =
-               fmt::format("{} reads {} ({}) while the copy issued at {} may still be writing it: {}",
-                           who(a.key, piece.lanes[word]), bytes_name(a.region, piece.row + 4 * word, a.bytes),
-                           at(place(a.inst)), at(place(o.info.inst)),
+               fmt::format("{} reads {} ({}) while {} may still be writing it: {}", who(a.key, piece.lanes[word]),
+                           bytes_name(a.region, piece.row + 4 * word, a.bytes), at(place(a.inst)), issued(o),
                            complete(o, a.k->any, false) ? "the wait between them is relaxed, which orders nothing"
                                                         : not_covered(o, false).substr(2));
            d.hint = barrier_hint(o);
-           d.related = {{place(o.info.inst), "this copy may still be writing those bytes"}};
+           d.related = {{place(o.info.inst), may_still(o, "writing")}};
          },
          a.party(piece.lanes[word]), {Party::Async, o.key, w.n, 0});
   }
@@ -642,12 +740,11 @@ void Checker::State::thread_writes(Plane& plane, const RowPiece& piece, const Ac
     const auto word = static_cast<uint32_t>(__builtin_ctz(common));
     find("data-race", Severity::Error, a.inst, o.info.inst,
          [&](Diagnostic& d) {
-           d.message =
-               fmt::format("{} {} {} ({}) while the copy issued at {} may still be writing it: nothing orders them",
-                           who(a.key, piece.lanes[word]), a.verb, bytes_name(a.region, piece.row + 4 * word, a.bytes),
-                           at(place(a.inst)), at(place(o.info.inst)));
+           d.message = fmt::format("{} {} {} ({}) while {} may still be writing it: nothing orders them",
+                                   who(a.key, piece.lanes[word]), a.verb,
+                                   bytes_name(a.region, piece.row + 4 * word, a.bytes), at(place(a.inst)), issued(o));
            d.hint = barrier_hint(o);
-           d.related = {{place(o.info.inst), "this copy may still be writing those bytes"}};
+           d.related = {{place(o.info.inst), may_still(o, "writing")}};
          },
          a.party(piece.lanes[word]), {Party::Async, o.key, w.n, 0});
   }
@@ -660,16 +757,16 @@ void Checker::State::thread_writes(Plane& plane, const RowPiece& piece, const Ac
       const auto word = static_cast<uint32_t>(__builtin_ctz(common));
       find(unfinished_id(o, true, "source-overwritten"), Severity::Error, a.inst, o.info.inst,
            [&](Diagnostic& d) {
-             d.message = fmt::format(
-                 "{} {} {} ({}) while the copy issued at {} may still be reading it{}", who(a.key, piece.lanes[word]),
-                 a.verb, bytes_name(a.region, piece.row + 4 * word, a.bytes), at(place(a.inst)), at(place(o.info.inst)),
-                 complete(o, a.k->any, true) ? ": the signal between them is relaxed, which orders nothing"
-                                             : not_covered(o, true));
+             d.message =
+                 fmt::format("{} {} {} ({}) while {} may still be reading it{}", who(a.key, piece.lanes[word]), a.verb,
+                             bytes_name(a.region, piece.row + 4 * word, a.bytes), at(place(a.inst)), issued(o),
+                             complete(o, a.k->any, true) ? ": the signal between them is relaxed, which orders nothing"
+                                                         : not_covered(o, true));
              d.hint =
-                 o.info.mbarrier_owner == nullptr
+                 o.info.mbarrier_owner == nullptr && o.info.kind != AsyncOpInfo::Kind::Mma
                      ? "cp.async.bulk.wait_group.read by the thread that issued it, then a barrier, would order them."
                      : barrier_hint(o);
-             d.related = {{place(o.info.inst), "this copy may still be reading those bytes"}};
+             d.related = {{place(o.info.inst), may_still(o, "reading")}};
            },
            a.party(piece.lanes[word]), {Party::Async, o.key, r.n, 0});
       continue;
@@ -750,13 +847,14 @@ void Checker::State::fence_missing(const Operation& o, const Knowledge& k, const
        o.info.inst, w.inst,
        [&](Diagnostic& d) {
          d.message = fmt::format(
-             "the copy at {} {} {}, which {} wrote through the generic proxy at {}; {}", at(place(o.info.inst)), verb,
+             "{} {} {}, which {} wrote through the generic proxy at {}; {}", named(o), verb,
              bytes_name(region, row + 4 * static_cast<uint64_t>(word), 4), who(w.key, LaneMask{1} << lane),
              at(place(w.inst)),
              misplaced ? "the proxy fence between them is executed by another thread than the one that wrote"
                        : "no proxy fence of the writer comes between");
-         d.hint = fmt::format(
-             "{} by each writing thread, after its writes and before the barrier that leads to the copy.", fence);
+         d.hint =
+             fmt::format("{} by each writing thread, after its writes and before the barrier that leads to the {}.",
+                         fence, noun(o));
          d.related = {{place(w.inst), "written here; the fence belongs after this line"}};
        },
        {Party::Async, o.key, index, 0}, {Party::Thread, w.key, w.n, LaneMask{1} << lane});
@@ -779,9 +877,9 @@ void Checker::State::meets_thread_write(const WriteRecord& w, uint32_t words, ui
     find("data-race", Severity::Error, o.info.inst, w.inst,
          [&](Diagnostic& d) {
            d.message =
-               fmt::format("the copy at {} {} {}, which {} {} at {}: nothing orders them", at(place(o.info.inst)), verb,
+               fmt::format("{} {} {}, which {} {} at {}: nothing orders them", named(o), verb,
                            bytes_name(region, row + 4 * word, 4), who(w.key, writer), other_verb, at(place(w.inst)));
-           d.hint = "A barrier between the write and the issue of the copy would order them.";
+           d.hint = fmt::format("A barrier between the write and the issue of the {} would order them.", noun(o));
            d.related = {{place(w.inst), "written here"}};
          },
          {Party::Async, o.key, index, 0}, {Party::Thread, w.key, w.n, writer});
@@ -805,12 +903,11 @@ void Checker::State::async_reads(Plane& plane, const RowPiece& piece, const Oper
       find(unfinished_id(p, false, "async-read-before-complete"), Severity::Error, o.info.inst, p.info.inst,
            [&](Diagnostic& d) {
              d.message =
-                 fmt::format("the copy at {} reads {} while the copy issued at {} may still be writing it{}",
-                             at(place(o.info.inst)),
+                 fmt::format("{} reads {} while {} may still be writing it{}", named(o),
                              bytes_name(region, piece.row + 4 * static_cast<uint64_t>(__builtin_ctz(common)), 4),
-                             at(place(p.info.inst)), not_covered(p, false));
+                             issued(p), not_covered(p, false));
              d.hint = barrier_hint(p);
-             d.related = {{place(p.info.inst), "this copy may still be writing those bytes"}};
+             d.related = {{place(p.info.inst), may_still(p, "writing")}};
            },
            me, {Party::Async, p.key, w.n, 0});
     }
@@ -845,7 +942,7 @@ void Checker::State::async_writes(Plane& plane, const RowPiece& piece, const Ope
     }
     if (w.n == index || complete(operations[w.n], k.order, false)) continue;
     const Operation& p = operations[w.n];
-    const bool both_reduce = reduction && p.info.kind == AsyncOpInfo::Kind::BulkReduce;
+    const bool both_reduce = reduction && reduces(p.info);
     const bool same_instruction = p.info.inst == o.info.inst && p.key == o.key && p.n == o.n;
     const uint64_t address = piece.row + 4 * static_cast<uint64_t>(__builtin_ctz(common));
     if (both_reduce) continue;
@@ -859,11 +956,10 @@ void Checker::State::async_writes(Plane& plane, const RowPiece& piece, const Ope
     } else {
       find("data-race", Severity::Error, o.info.inst, p.info.inst,
            [&](Diagnostic& d) {
-             d.message = fmt::format(
-                 "the copy at {} writes {} while the copy issued at {} may still be writing it: nothing orders them",
-                 at(place(o.info.inst)), bytes_name(region, address, 4), at(place(p.info.inst)));
+             d.message = fmt::format("{} writes {} while {} may still be writing it: nothing orders them", named(o),
+                                     bytes_name(region, address, 4), issued(p));
              d.hint = barrier_hint(p);
-             d.related = {{place(p.info.inst), "this copy may still be writing those bytes"}};
+             d.related = {{place(p.info.inst), may_still(p, "writing")}};
            },
            me, {Party::Async, p.key, w.n, 0});
     }
@@ -875,13 +971,16 @@ void Checker::State::async_writes(Plane& plane, const RowPiece& piece, const Ope
     if (r.party == Party::Async) {
       if (r.n == index || complete(operations[r.n], k.order, true)) continue;
       const Operation& p = operations[r.n];
-      find(unfinished_id(p, true, "source-overwritten"), Severity::Error, o.info.inst, p.info.inst,
+      // A copy out of a stage under a copy into it: its source. Operands of an MMA are a stage that is not free yet.
+      const bool mma = p.info.kind == AsyncOpInfo::Kind::Mma;
+      find(unfinished_id(p, true, mma ? "refill-before-release" : "source-overwritten"), Severity::Error, o.info.inst,
+           p.info.inst,
            [&](Diagnostic& d) {
-             d.message = fmt::format(
-                 "the copy at {} overwrites {} while the copy issued at {} may still be reading it{}",
-                 at(place(o.info.inst)), bytes_name(region, address, 4), at(place(p.info.inst)), not_covered(p, true));
-             d.hint = "Wait for the first copy (wait_group.read, or its mbarrier) before the second is issued.";
-             d.related = {{place(p.info.inst), "this copy may still be reading those bytes"}};
+             d.message = fmt::format("{} overwrites {} while {} may still be reading it{}", named(o),
+                                     bytes_name(region, address, 4), issued(p), not_covered(p, true));
+             d.hint = mma ? barrier_hint(p)
+                          : "Wait for the first copy (wait_group.read, or its mbarrier) before the second is issued.";
+             d.related = {{place(p.info.inst), may_still(p, "reading")}};
            },
            me, {Party::Async, p.key, r.n, 0});
       continue;
@@ -897,9 +996,8 @@ void Checker::State::async_writes(Plane& plane, const RowPiece& piece, const Ope
       find("refill-before-release", Severity::Error, o.info.inst, r.inst,
            [&](Diagnostic& d) {
              d.message =
-                 fmt::format("the copy at {} overwrites {}, which {} may still be reading at {}: nothing orders them",
-                             at(place(o.info.inst)), bytes_name(region, piece.row + 4 * word, 4), who(r.key, unordered),
-                             at(place(r.inst)));
+                 fmt::format("{} overwrites {}, which {} may still be reading at {}: nothing orders them", named(o),
+                             bytes_name(region, piece.row + 4 * word, 4), who(r.key, unordered), at(place(r.inst)));
              d.hint =
                  "The readers arrive on an `empty` barrier after their last read; the producer waits for it before it "
                  "refills.";
@@ -1242,11 +1340,13 @@ void Checker::mbarrier(const MbarrierEvent& e) {
       break;
     }
     case Kind::CopyArrive:
-      if (e.op != 0) {  // cp.async: whoever sees the phase complete knows these copies complete, and nothing else of
-                        // their thread
+      s.commit_arrives(cta, b, e);
+      if (e.op != 0) {  // whoever sees the phase complete knows this thread's cp.async or MMAs up to that one complete,
+                        // and nothing else of it
         const Operation& o = s.op(e.op);
-        b.arrived.order = Clock::with(b.arrived.order, kCpAsyncKey | o.thread_key, o.sequence + 1);
-        b.arrived.any = Clock::with(b.arrived.any, kCpAsyncKey | o.thread_key, o.sequence + 1);
+        const uint64_t component = (o.info.kind == AsyncOpInfo::Kind::Mma ? kMmaKey : kCpAsyncKey) | o.thread_key;
+        b.arrived.order = Clock::with(b.arrived.order, component, o.sequence + 1);
+        b.arrived.any = Clock::with(b.arrived.any, component, o.sequence + 1);
       }
       break;
     case Kind::PhaseComplete:
@@ -1307,8 +1407,13 @@ void Checker::async_op(const AsyncOpInfo& info, AsyncOpInfo::Milestone milestone
   s.each_group(w, bit, [&](LaneGroup& g) { k = State::with_proxy_fences(w, bit, g.now, g.shared_n, g.global_n); });
   State::merge_groups(w);
   k.order = Clock::with_warp(k.order, w.key, bit, w.n);
+  o.info.global_runs = nullptr;  // valid during the call only
+  o.info.matrices = nullptr;
   if (info.kind == Kind::CpAsync) {
     o.sequence = t.copy_issued++;
+  } else if (info.kind == Kind::Mma) {
+    o.sequence = t.mma_issued++;
+    t.uncommitted.push_back(index);
   } else if (info.mbarrier_owner == nullptr) {
     o.sequence = t.bulk_issued++;
   }
@@ -1337,20 +1442,380 @@ void Checker::async_op(const AsyncOpInfo& info, AsyncOpInfo::Milestone milestone
       });
     }
   }
-  const bool reduction = info.kind == Kind::BulkReduce;
-  if (info.kind == Kind::BulkPrefetch || info.bytes == 0) return;
+  if (info.kind == Kind::Mma) {
+    s.mma_reads(info, index, k);
+    return;
+  }
+  if (info.kind == Kind::BulkPrefetch || info.kind == Kind::TensorPrefetch || info.bytes == 0) return;
+  // Global memory: the bytes inside the tensor. Shared memory: the whole box.
+  const auto each_piece_of = [&](Region region, uint64_t address, auto&& f) {
+    if (region == Region::Global && info.global_runs != nullptr) {
+      for (const machine::ByteRun& r : *info.global_runs) Shadow::pieces(r.address, r.bytes, f);
+    } else {
+      Shadow::pieces(address, region == Region::Shared && info.shared_bytes != 0 ? info.shared_bytes : info.bytes, f);
+    }
+  };
   Shadow& from = info.source_region == Region::Global ? s.global : s.of(*info.source_owner).shared;
   Shadow& to = info.destination_region == Region::Global ? s.global : s.of(*info.destination_owner).shared;
-  Shadow::pieces(info.source, info.bytes, [&](const RowPiece& piece) {
+  each_piece_of(info.source_region, info.source, [&](const RowPiece& piece) {
     from.visit(piece, [&](Plane& plane, uint32_t) {
       s.async_reads(plane, piece, s.operations[index], k, index, info.source_region);
     });
   });
-  Shadow::pieces(info.destination, info.bytes, [&](const RowPiece& piece) {
+  each_piece_of(info.destination_region, info.destination, [&](const RowPiece& piece) {
     to.visit(piece, [&](Plane& plane, uint32_t) {
-      s.async_writes(plane, piece, s.operations[index], k, index, info.destination_region, reduction);
+      s.async_writes(plane, piece, s.operations[index], k, index, info.destination_region, reduces(info));
     });
   });
+}
+
+// --- tensor memory ---
+
+/// A commit that this barrier waited for arrives: what it tracked belongs to this phase.
+void Checker::State::commit_arrives(CtaState& cta, const BarrierState& b, const MbarrierEvent& e) {
+  const auto pending = cta.commits.find(b.key);
+  if (pending == cta.commits.end() || pending->second.empty()) return;
+  for (const uint32_t index : pending->second.front()) {
+    operations[index].phase = e.phase;
+    operations[index].signalled = true;
+  }
+  pending->second.pop_front();
+  if (e.op != 0) return;
+  for (EmptyCommit& x : cta.empty_commits) {
+    if (x.barrier == b.key && x.inst == e.inst && x.phase == kNotArrived) x.phase = e.phase;
+  }
+}
+
+/// The operands of an MMA: read through the async proxy from its issue on, and all of their bytes should have been
+/// written by somebody.
+void Checker::State::mma_reads(const AsyncOpInfo& info, uint32_t index, const Knowledge& k) {
+  CtaState& cta = of(*info.source_owner);
+  for (const machine::MatrixRead& matrix : *info.matrices) {
+    std::vector<uint32_t> unwritten;  // 16-byte units, by offset
+    for (const machine::ByteRun& run : *matrix.runs) {
+      Shadow::pieces(run.address, run.bytes, [&](const RowPiece& piece) {
+        uint32_t missing = 0;
+        cta.shared.visit(piece, [&](Plane& plane, uint32_t) {
+          uint32_t written = 0;
+          for (const WriteRecord& w : plane.writes) written |= w.words;
+          missing |= piece.words & ~written;
+          async_reads(plane, piece, operations[index], k, index, Region::Shared);
+        });
+        for (uint32_t unit = 0; missing != 0 && unit < 8; unit++) {
+          if ((missing >> 4 * unit & 0xf) != 0) unwritten.push_back(static_cast<uint32_t>(piece.row) + 16 * unit);
+        }
+      });
+    }
+    if (!unwritten.empty()) unwritten_operand(info, matrix, unwritten);
+  }
+}
+
+/// Rows of which nobody wrote anything may be meant: what comes of them is in rows or columns of D that nobody looks
+/// at. A row that is there in part spoils what is made of it.
+void Checker::State::unwritten_operand(const AsyncOpInfo& info, const machine::MatrixRead& matrix,
+                                       const std::vector<uint32_t>& unwritten) {
+  const std::set<uint32_t> missing(unwritten.begin(), unwritten.end());
+  const size_t lines = matrix.units->size() / matrix.units_per_row;
+  // K-major: a line is a row, its units go along K. MN-major: a line is a k; unit u of each line is the same rows.
+  const size_t rows = matrix.mn_major ? matrix.units_per_row : lines;
+  const size_t along_k = matrix.mn_major ? lines : matrix.units_per_row;
+  size_t none = 0, part = 0;
+  for (size_t r = 0; r < rows; r++) {
+    size_t lacking = 0;
+    for (size_t u = 0; u < along_k; u++) {
+      const size_t unit = matrix.mn_major ? u * matrix.units_per_row + r : r * matrix.units_per_row + u;
+      lacking += missing.count((*matrix.units)[unit]);
+    }
+    none += lacking == along_k ? 1 : 0;
+    part += lacking != 0 && lacking != along_k ? 1 : 0;
+  }
+  const bool error = part != 0 || none == rows;
+  find("bad-descriptor", error ? Severity::Error : Severity::Warning, info.inst, nullptr, [&](Diagnostic& d) {
+    d.message = fmt::format(
+        "matrix {} of the MMA covers bytes that nobody has written: {} of its {} units of 16 bytes, the first at {}",
+        matrix.name, unwritten.size(), matrix.units->size(), program().describe_shared(unwritten.front()));
+    d.hint =
+        "Start address, LBO, SBO and swizzle of the descriptor and M, N of the instruction decide which bytes are "
+        "read.";
+  });
+}
+
+/// The first instruction behind a tcgen05.ld that uses one of its registers before any wait::ld, in the order of the
+/// code; nullptr if a wait comes first. Copies of registers are followed.
+const Inst* Checker::State::used_before_wait(const Inst& load) const {
+  const machine::Program& p = program();
+  std::set<uint32_t> registers;
+  const auto add = [&](const ptx::Operand& o) {
+    for (const ptx::Operand& e : o.elements) registers.insert(e.reg);
+    if (o.kind == ptx::Operand::Kind::Register) registers.insert(o.reg);
+  };
+  const auto uses = [&](const ptx::Operand& o) {
+    const auto hit = [&](const ptx::Operand& x) {
+      return x.kind == ptx::Operand::Kind::Register && registers.count(x.reg) != 0;
+    };
+    return hit(o) || std::any_of(o.elements.begin(), o.elements.end(), hit);
+  };
+  add(p.statement(load).operands[0]);
+  for (const Inst* i = &load + 1; i != p.code.data() + p.code.size() && i->function == load.function; i++) {
+    const ptx::Statement& s = p.statement(*i);
+    if (s.opcode.size() > 1 && s.opcode[0] == "tcgen05" && s.opcode[1] == "wait::ld") return nullptr;
+    const bool moves = s.opcode[0] == "mov";
+    const bool writes_first = s.opcode[0] != "st" && s.opcode[0] != "red";
+    for (size_t k = moves || writes_first ? 1 : 0; k < s.operands.size(); k++) {
+      if (!uses(s.operands[k])) continue;
+      if (!moves) return i;
+      add(s.operands[0]);
+    }
+  }
+  return nullptr;
+}
+
+/// A later tcgen05 access of columns that `a` touched.
+void Checker::State::tensor_meets(CtaState& cta, const TensorRecord& a, const TensorAccessor& b) {
+  using Kind = machine::TensorEvent::Kind;
+  const LaneGroup& g = *b.group;
+  const PartyOf me{Party::Thread, b.key, b.n, b.mask, !b.writes};
+  const std::string columns = fmt::format("columns {}-{} of tensor memory", b.begin, b.end - 1);
+  const std::string doer = b.kind == Kind::Mma ? "the MMA issued by " + who(b.key, b.mask) : who(b.key, b.mask);
+  const char* verb = b.kind == Kind::Dealloc ? "frees" : b.writes ? "writes" : "reads";
+  const auto report = [&](const char* id, const Inst* where, const std::string& rest, const std::string& hint,
+                          const PartyOf& other, const std::string& role) {
+    find(
+        id, Severity::Error, where, a.inst,
+        [&](Diagnostic& d) {
+          d.message = fmt::format("{} {} {} ({}) {}", doer, verb, columns, at(place(b.inst)), rest);
+          d.hint = hint;
+          d.related = {{place(a.inst), role}};
+          if (where != b.inst) d.related.push_back({place(b.inst), fmt::format("{} them here", verb)});
+        },
+        me, other);
+  };
+
+  if (a.kind == Kind::Mma) {
+    const Operation& o = operations[a.operation];
+    const bool same_thread = a.key == b.key && a.mask == b.mask && b.kind == Kind::Mma;
+    // §9.7.16.6.2: MMAs of one accumulator and shape are pipelined; that an operand in tensor memory is the same
+    // thread's accumulator or becomes it is as good in practice (bundled tensor core order).
+    if (same_thread && (a.shape == b.shape || !a.writes || !b.writes)) return;
+    if (complete(o, g.after_any, false) || (b.kind == Kind::Dealloc && complete(o, g.now.any, false))) return;
+    const PartyOf other{Party::Async, o.key, a.operation, 0};
+    const std::string role = fmt::format("this MMA may still be {} them", a.writes ? "writing" : "reading");
+    if (complete(o, g.now.any, false)) {
+      report(
+          "missing-tcgen05-fence", b.inst,
+          fmt::format("after a wait that saw the MMA at {} complete, but without tcgen05.fence::after_thread_sync "
+                      "behind that wait",
+                      at(place(a.inst))),
+          "Each thread that goes on to use tensor memory executes tcgen05.fence::after_thread_sync after the wait, or "
+          "after the barrier that tells it of the wait.",
+          other, "the MMA");
+      return;
+    }
+    for (const EmptyCommit& x : cta.empty_commits) {
+      const bool same = x.key == a.key && (x.mask & a.mask) != 0;
+      if (same || x.phase == kNotArrived || known(g.now.any, x.barrier) <= x.phase) continue;
+      find("commit-tracks-nothing", Severity::Error, x.inst, a.inst, [&](Diagnostic& d) {
+        d.message = fmt::format(
+            "{} commits, but the MMA at {} was issued by {}: a commit tracks its own thread's only, "
+            "and this one arrives at once",
+            who(x.key, x.mask), at(place(a.inst)), who(a.key, a.mask));
+        d.hint = "The thread that issued the MMAs issues the commit.";
+        d.related = {{place(a.inst), "the MMA"}, {place(b.inst), fmt::format("{} {} {} here", doer, verb, columns)}};
+      });
+      return;
+    }
+    report(b.kind == Kind::Dealloc ? "tmem-freed-early"
+           : a.writes              ? "mma-result-unobserved"
+                                   : "source-overwritten",
+           b.inst,
+           fmt::format("while the MMA issued at {} may still be {} them: no wait has seen a commit that covers it",
+                       at(place(a.inst)), a.writes ? "writing" : "reading"),
+           "tcgen05.commit by the thread of the MMA, a wait on its barrier, then tcgen05.fence::after_thread_sync.",
+           other, role);
+    return;
+  }
+
+  const bool loads = a.kind == Kind::Load;
+  const char* access = loads ? "tcgen05.ld" : "tcgen05.st";
+  const char* wait = loads ? "tcgen05.wait::ld" : "tcgen05.wait::st";
+  const PartyOf other{Party::Thread, a.key, a.n, a.mask, loads};
+  const auto all_known = [&](const ClockPtr& c, uint32_t n) {
+    bool all = true;
+    for_lanes(a.mask, [&](int l) { all = all && knows(c, a.key, l, n); });
+    return all;
+  };
+  const bool own = a.key == b.key;
+  if (!own && !all_known(g.now.any, a.n)) {
+    report(b.kind == Kind::Dealloc ? "tmem-freed-early"
+           : loads                 ? "accumulator-overwritten"
+                                   : "data-race",
+           b.inst,
+           fmt::format("while {} may still be {} them ({}): nothing orders them", who(a.key, a.mask),
+                       loads ? "reading" : "writing", at(place(a.inst))),
+           fmt::format("{}, tcgen05.fence::before_thread_sync and an arrive by the one; a wait and "
+                       "tcgen05.fence::after_thread_sync by the other.",
+                       wait),
+           other, fmt::format("{} here", access));
+    return;
+  }
+  const WarpState& warp = *cta.warps[a.key - cta.base];
+  const std::vector<uint32_t>& waits = loads ? warp.tensor_loads_waited : warp.tensor_stores_waited;
+  const auto waited = std::upper_bound(waits.begin(), waits.end(), a.n);
+  if (waited == waits.end() || (!own && !all_known(g.now.any, *waited))) {
+    const Inst* use = loads ? used_before_wait(*a.inst) : nullptr;
+    report("missing-tcgen05-wait", use != nullptr ? use : b.inst,
+           fmt::format("that the {} at {} may still be {}: no {} comes between", access, at(place(a.inst)),
+                       loads ? "reading" : "writing", wait),
+           fmt::format("{} by the warp, before the registers are used and before the columns are handed on.", wait),
+           other, fmt::format("{} here", access));
+    return;
+  }
+  if (own || b.kind == Kind::Dealloc || all_known(g.after_tensor, *waited)) return;
+  const bool before = all_known(g.now.fenced_tensor, *waited);
+  report(
+      "missing-tcgen05-fence", b.inst,
+      fmt::format("after {} {} them ({}), without tcgen05.fence::{} {}", who(a.key, a.mask), loads ? "read" : "wrote",
+                  at(place(a.inst)), before ? "after_thread_sync" : "before_thread_sync",
+                  before ? "behind the wait or barrier in between" : "by that warp behind its wait"),
+      "fence::before_thread_sync by the first thread before it arrives; fence::after_thread_sync by the second after "
+      "it waited.",
+      other, fmt::format("{} here", access));
+}
+
+void Checker::State::tensor_access(CtaState& cta, WarpState& w, const machine::TensorEvent& e) {
+  using Kind = machine::TensorEvent::Kind;
+  std::vector<const LaneGroup*> groups;
+  for (const LaneGroup& g : w.groups) {
+    if ((g.mask & e.mask) != 0) groups.push_back(&g);
+  }
+  TensorRecord mine;
+  mine.kind = e.kind;
+  mine.inst = e.inst;
+  mine.key = w.key;
+  mine.n = w.n;
+  mine.mask = e.mask;
+  mine.operation = e.kind == Kind::Mma ? static_cast<uint32_t>(e.op - 1) : 0;
+  mine.shape = e.shape;
+  for (const machine::TensorRegion& region : *e.regions) {
+    mine.writes = region.write;
+    const auto begin = region.column, end = static_cast<uint16_t>(region.column + region.columns);
+    for (uint32_t h = 0; h < 8; h++) {
+      if ((region.halves >> h & 1) == 0) continue;
+      std::vector<TensorColumns>& list = cta.tensor[h];
+      split_columns(list, begin, end);
+      for (TensorColumns& c : list) {
+        if (c.end <= begin || c.begin >= end) continue;
+        for (const TensorRecord& a : c.records) {
+          if (!a.writes && !region.write) continue;
+          for (const LaneGroup* g : groups) {
+            tensor_meets(cta, a, {e.kind, e.inst, w.key, w.n, e.mask, region.write, e.shape, c.begin, c.end, g});
+          }
+        }
+        if (region.write) {
+          c.records.assign(1, mine);
+          continue;
+        }
+        // A newer read by the same warp stands for an older one: both are over when the newer one is.
+        const auto same = std::find_if(c.records.begin(), c.records.end(), [&](const TensorRecord& r) {
+          return !r.writes && r.kind == mine.kind && r.key == mine.key && r.mask == mine.mask;
+        });
+        if (same != c.records.end()) {
+          *same = mine;
+        } else {
+          c.records.push_back(mine);
+        }
+      }
+    }
+  }
+}
+
+/// Makes [begin, end) a union of whole entries.
+void Checker::State::split_columns(std::vector<TensorColumns>& list, uint16_t begin, uint16_t end) {
+  const auto cut = [&list](uint16_t at) {
+    for (size_t k = 0; k < list.size(); k++) {
+      if (list[k].begin >= at || list[k].end <= at) continue;
+      TensorColumns rest = list[k];
+      rest.begin = at;
+      list[k].end = at;
+      list.insert(list.begin() + static_cast<std::ptrdiff_t>(k) + 1, std::move(rest));
+      return;
+    }
+  };
+  cut(begin);
+  cut(end);
+  uint16_t at = begin;
+  for (size_t k = 0; at < end; k++) {
+    if (k < list.size() && list[k].end <= at) continue;
+    if (k < list.size() && list[k].begin == at) {
+      at = list[k].end;
+      continue;
+    }
+    const uint16_t stop = k < list.size() ? std::min(end, list[k].begin) : end;
+    list.insert(list.begin() + static_cast<std::ptrdiff_t>(k), {at, stop, {}});
+    at = stop;
+  }
+}
+
+void Checker::tensor(const machine::TensorEvent& e) {
+  using Kind = machine::TensorEvent::Kind;
+  if (e.kind == Kind::MmaDone) return;
+  State& s = *s_;
+  CtaState& cta = s.of(*e.warp->cta);
+  WarpState& w = s.of(*e.warp);
+  switch (e.kind) {
+    case Kind::Load:
+    case Kind::Store:
+    case Kind::Mma:
+      s.tensor_access(cta, w, e);
+      break;
+    case Kind::Alloc:
+    case Kind::Dealloc: {
+      const machine::TensorRegion& r = e.regions->front();
+      const auto begin = r.column, end = static_cast<uint16_t>(r.column + r.columns);
+      for (std::vector<TensorColumns>& list : cta.tensor) {
+        State::split_columns(list, begin, end);
+        for (TensorColumns& c : list) {
+          if (c.end <= begin || c.begin >= end) continue;
+          if (e.kind == Kind::Dealloc) {
+            for (const TensorRecord& a : c.records)
+              s.tensor_meets(cta, a, {e.kind, e.inst, w.key, w.n, e.mask, true, 0, c.begin, c.end, &w.groups.front()});
+          }
+          c.records.clear();
+        }
+      }
+      break;
+    }
+    case Kind::WaitLoad:
+      w.tensor_loads_waited.push_back(w.n);
+      break;
+    case Kind::WaitStore:
+      w.tensor_stores_waited.push_back(w.n);
+      break;
+    case Kind::FenceBefore:
+      s.each_group(w, e.mask, [&](LaneGroup& g) { g.tensor_n = w.n; });
+      State::merge_groups(w);
+      break;
+    case Kind::FenceAfter:
+      s.each_group(w, e.mask, [&](LaneGroup& g) {
+        g.after_any = g.now.any;
+        g.after_tensor = g.now.fenced_tensor;
+      });
+      State::merge_groups(w);
+      break;
+    case Kind::Commit: {
+      const uint64_t barrier = s.of(*e.barrier_owner).barriers[e.barrier].key;
+      const uint32_t thread = e.warp->first_thread() + static_cast<uint32_t>(__builtin_ctz(e.mask));
+      std::vector<uint32_t>& open = cta.threads[thread].uncommitted;
+      for (const uint32_t index : open) s.operations[index].barrier = barrier;
+      cta.commits[barrier].push_back(std::move(open));
+      open.clear();
+      if (e.op == 0) cta.empty_commits.push_back({barrier, kNotArrived, e.inst, w.key, e.mask});
+      break;
+    }
+    default:
+      break;
+  }
+  w.n++;
 }
 
 void Checker::group(const GroupEvent& e) {

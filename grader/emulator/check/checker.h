@@ -31,6 +31,7 @@ class Checker : public machine::Observer {
   void barrier(const machine::BarrierEvent& event) override;
   void mbarrier(const machine::MbarrierEvent& event) override;
   void async_op(const machine::AsyncOpInfo& info, machine::AsyncOpInfo::Milestone milestone) override;
+  void tensor(const machine::TensorEvent& event) override;
   void group(const machine::GroupEvent& event) override;
 
   /// Host bytes of shadow memory at its largest during the last launch, for global memory and all CTAs

@@ -144,6 +144,7 @@ void Knowledge::join(const Knowledge& k) {
   join_one(fenced_global, k.fenced_global);
   join_one(path_shared, k.path_shared);
   join_one(path_global, k.path_global);
+  join_one(fenced_tensor, k.fenced_tensor);
 }
 
 }  // namespace handoff::check

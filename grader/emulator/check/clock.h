@@ -61,13 +61,17 @@ struct Knowledge {
   ClockPtr fenced_global;  ///< the same for global memory
   ClockPtr path_shared;    ///< ordered, and some thread on the path executed a proxy fence
   ClockPtr path_global;    ///< the same for global memory
+  ClockPtr fenced_tensor;  ///< known by any signal, and tcgen05.fence::before_thread_sync came before the first of them
 
   /// The same clocks, by identity of the objects.
   bool operator==(const Knowledge&) const = default;
   /// Learns everything that `k` knows.
   void join(const Knowledge& k);
-  /// Learns only what needs no order: `any`.
-  void join_any(const Knowledge& k) { any = Clock::join(any, k.any); }
+  /// Learns only what needs no order: `any`, and what the tcgen05 fences add to it (they make up for a relaxed signal).
+  void join_any(const Knowledge& k) {
+    any = Clock::join(any, k.any);
+    fenced_tensor = Clock::join(fenced_tensor, k.fenced_tensor);
+  }
 };
 
 }  // namespace handoff::check

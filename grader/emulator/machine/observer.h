@@ -114,11 +114,11 @@ struct ByteRun {
 
 /// A matrix that a tcgen05.mma reads from shared memory.
 struct MatrixRead {
-  char name;                             ///< 'A' or 'B'
-  const std::vector<ByteRun>* runs;      ///< its bytes: ascending shared::cta offsets, disjoint
-  const std::vector<uint32_t>* units;    ///< offsets of its 16-byte units, row after row (K-major) or k after k
-  uint32_t units_per_row;                ///< units along K of a row; along MN of a k where MN-major
-  bool mn_major;                         ///< which of the two
+  char name;                           ///< 'A' or 'B'
+  const std::vector<ByteRun>* runs;    ///< its bytes: ascending shared::cta offsets, disjoint
+  const std::vector<uint32_t>* units;  ///< offsets of its 16-byte units, row after row (K-major) or k after k
+  uint32_t units_per_row;              ///< units along K of a row; along MN of a k where MN-major
+  bool mn_major;                       ///< which of the two
 };
 
 /// An asynchronous operation: a bulk copy, a tensor copy, a cp.async, an MMA.
@@ -159,6 +159,8 @@ struct AsyncOpInfo {
   uint32_t bytes;          ///< of the copy; of a tensor copy: of the whole box, also where it lies outside the tensor
   uint32_t mbarrier;       ///< offset of the signalled object, 0 if none
   Cta* mbarrier_owner;     ///< whose shared memory holds that object
+  /// Bytes of shared memory from the first to behind the last that a tensor copy touches; 0: `bytes`.
+  uint32_t shared_bytes = 0;
   /// The bytes that a tensor copy touches in global memory: those inside the tensor, in the order of the box, adjacent
   /// ones merged; none where the box lies outside. nullptr: `bytes` from `source` or `destination` on.
   const std::vector<ByteRun>* global_runs = nullptr;

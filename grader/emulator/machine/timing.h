@@ -31,19 +31,19 @@ inline constexpr uint32_t kMbarrierWakeup = 46;  ///< survey (B300): arrive to o
 inline constexpr uint32_t kTmaIssue = 48;        ///< survey (B300): TMA issue floor for an instruction
 /// L2 hit; SEMA's loaded 1 KiB figure is 1413, its minimum about 930 from DRAM.
 inline constexpr uint32_t kTmaLatency = 700;
-inline constexpr uint32_t kTmaStoreRead = 300;     ///< issue to source read of a bulk store; guess
-inline constexpr uint32_t kTmaBytesPerCycle = 72;  ///< 21 TB/s of L2 over 148 SMs at 1.96 GHz (survey)
-inline constexpr uint32_t kCpAsyncLatency = 600;   ///< SEMA ldgsts_latency 1085–1200 under load; guess for one CTA
-inline constexpr uint32_t kVprintf = 200;          ///< guess
-inline constexpr uint32_t kTmemAlloc = 100;        ///< guess
-inline constexpr uint32_t kTmemAccess = 30;        ///< latency of tcgen05.ld and st; guess
-inline constexpr uint32_t kTmemBytesPerCycle = 57; ///< of a warp's tcgen05.ld; survey (B300)
+inline constexpr uint32_t kTmaStoreRead = 300;      ///< issue to source read of a bulk store; guess
+inline constexpr uint32_t kTmaBytesPerCycle = 72;   ///< 21 TB/s of L2 over 148 SMs at 1.96 GHz (survey)
+inline constexpr uint32_t kCpAsyncLatency = 600;    ///< SEMA ldgsts_latency 1085–1200 under load; guess for one CTA
+inline constexpr uint32_t kVprintf = 200;           ///< guess
+inline constexpr uint32_t kTmemAlloc = 100;         ///< guess
+inline constexpr uint32_t kTmemAccess = 30;         ///< latency of tcgen05.ld and st; guess
+inline constexpr uint32_t kTmemBytesPerCycle = 57;  ///< of a warp's tcgen05.ld; survey (B300)
 /// SEMA, fitted: a single MMA from issue to the observed commit takes kMmaFixed… + N/2 cycles; of these the mbarrier's
 /// wakeup and the wait are counted elsewhere.
 ///@{
-inline constexpr uint32_t kMmaFixed64 = 120;      ///< A and B from shared memory, M = 64
-inline constexpr uint32_t kMmaFixed128 = 136;     ///< A and B from shared memory, M = 128
-inline constexpr uint32_t kMmaFixedTensorA = 104; ///< A from tensor memory
+inline constexpr uint32_t kMmaFixed64 = 120;       ///< A and B from shared memory, M = 64
+inline constexpr uint32_t kMmaFixed128 = 136;      ///< A and B from shared memory, M = 128
+inline constexpr uint32_t kMmaFixedTensorA = 104;  ///< A from tensor memory
 ///@}
 inline constexpr uint32_t kMmaSharedBytesPerCycle = 128;  ///< operand bandwidth of shared memory; SEMA, fitted
 

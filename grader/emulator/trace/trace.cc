@@ -1,5 +1,7 @@
 #include "grader/emulator/trace/trace.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "grader/emulator/async/async_state.h"
@@ -128,6 +130,7 @@ void Recorder::mbarrier(const MbarrierEvent& m) {
 
 void Recorder::async_op(const AsyncOpInfo& o, AsyncOpInfo::Milestone milestone) {
   using Milestone = AsyncOpInfo::Milestone;
+  if (o.kind == AsyncOpInfo::Kind::Mma) return;  // tensor() tells more
   Totals& t = trace_.totals;
   const bool cp_async = o.kind == AsyncOpInfo::Kind::CpAsync;
   if (milestone == Milestone::Issued && !cp_async) t.bulk_copies++;
@@ -151,6 +154,58 @@ void Recorder::async_op(const AsyncOpInfo& o, AsyncOpInfo::Milestone milestone) 
   e.op = o.id;
   if (o.destination_owner != nullptr)
     e.object = launch_->program->describe_shared(static_cast<uint32_t>(o.destination));
+}
+
+void Recorder::tensor(const machine::TensorEvent& m) {
+  using Kind = machine::TensorEvent::Kind;
+  Totals& t = trace_.totals;
+  Event::Kind kind = Event::Kind::MmaDone;
+  switch (m.kind) {
+    case Kind::Alloc:
+      kind = Event::Kind::TmemAlloc;
+      t.tmem_allocations++;
+      t.tmem_columns += m.regions->front().columns;
+      break;
+    case Kind::Dealloc:
+      kind = Event::Kind::TmemDealloc;
+      break;
+    case Kind::Load:
+      kind = Event::Kind::TmemLoad;
+      t.tmem_load_bytes += m.amount;
+      break;
+    case Kind::Store:
+      kind = Event::Kind::TmemStore;
+      t.tmem_store_bytes += m.amount;
+      break;
+    case Kind::Mma:
+      kind = Event::Kind::MmaIssued;
+      t.mma_instructions++;
+      t.mma_flops += m.amount;
+      break;
+    case Kind::MmaDone:
+      break;
+    case Kind::Commit:
+      kind = Event::Kind::TcgenCommit;
+      t.tcgen_commits++;
+      break;
+    case Kind::Relinquish:
+    case Kind::WaitLoad:
+    case Kind::WaitStore:
+    case Kind::FenceBefore:
+    case Kind::FenceAfter:
+      return;
+  }
+  const bool done = m.kind == Kind::MmaDone;
+  Event& e = add(kind, m.inst, done ? nullptr : m.warp, m.warp->cta, done ? hardware_time(*m.warp->cta) : m.warp->time);
+  e.mask = m.mask;
+  e.op = m.op;
+  if (m.kind == Kind::Load || m.kind == Kind::Store) e.bytes = static_cast<int64_t>(m.amount);
+  if (m.kind == Kind::Commit) {
+    e.object = async::barrier_name(*m.barrier_owner, m.barrier);
+  } else if (m.regions != nullptr) {
+    const machine::TensorRegion& r = m.regions->front();
+    e.object = fmt::format("columns {}-{}", r.column, r.column + r.columns - 1);
+  }
 }
 
 void Recorder::group(const machine::GroupEvent& g) {

@@ -42,9 +42,9 @@ struct Event {
   int32_t warp = -1;     ///< −1: the hardware
   uint32_t mask = 0;     ///< lanes
   uint32_t line = 0;     ///< in the learner's file, 0 unknown
-  std::string object;    ///< barrier or destination: "full", "tile+2048"
+  std::string object;    ///< barrier, destination or columns: "full", "tile+2048", "columns 0-127"
   uint64_t phase = 0;    ///< of the barrier
-  int64_t bytes = 0;     ///< of the copy, or announced
+  int64_t bytes = 0;     ///< of the copy, of registers to or from tensor memory, or announced
   uint32_t pending = 0;  ///< arrivals missing afterwards
   int64_t tx = 0;        ///< tx-count afterwards
   uint64_t op = 0;       ///< id of the asynchronous operation
@@ -102,6 +102,7 @@ class Recorder : public machine::Observer {
   void mbarrier(const machine::MbarrierEvent& event) override;
   void async_op(const machine::AsyncOpInfo& info, machine::AsyncOpInfo::Milestone milestone) override;
   void group(const machine::GroupEvent& event) override;
+  void tensor(const machine::TensorEvent& event) override;
   bool wants_accesses() const override { return with_accesses_; }
   /// The finished record.
   Trace take() { return std::move(trace_); }

@@ -28,7 +28,7 @@ constexpr int kChunks = kRowBytes / 16;  // a row has 8 units of 16 bytes, with 
 //
 // The hardware takes rows by eights, and a slice's two columns of 16 bytes as the leading dimension.
 struct SmemFields {
-  uint64_t start : 14, : 2, leading : 14, : 2, stride : 14, : 2, constant : 3, base_offset : 3, absolute : 1, : 8,
+  uint64_t start : 14, : 2, leading : 14, : 2, stride : 14, constant : 3, base_offset : 3, absolute : 1, : 8,
       swizzle : 3;
 };
 
