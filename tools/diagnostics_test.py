@@ -176,7 +176,8 @@ def usage_problems(handoff):
     for arguments, answer in ((["nothing.cu"], "no such file"), ([str(FOLDER)], "neither a .cu nor a .ptx"),
                               ([file, "--block", "1025"], "from 1 to 1024"),
                               ([file, "--grid", "0"], "--grid"), ([file, "--grid", "3", "--cluster", "2"], "whole clusters"),
-                              ([file, "--arg", "in:x"], "in:FLOATS"), ([file, "--schedule", "lasy"], "did you mean lazy"),
+                              ([file, "--arg", "in:x"], "in:FLOATS"), ([file, "--arg", "map:8,8,8"], "map:WIDTH"),
+                              ([file, "--schedule", "lasy"], "did you mean lazy"),
                               ([file, "--smem", "-1"], "--smem"), ([file, "--seed", "x"], "--seed")):
         done = subprocess.run([handoff, "run-kernel", *arguments], capture_output=True, text=True, timeout=60, check=False)
         if done.returncode != 2 or answer not in done.stderr or done.stderr.count("\n") != 1 or done.stdout:

@@ -104,7 +104,9 @@ int run(int argc, char** argv) {
   r->add_option("--block", bare.block, "Threads a block")->type_name("N")->capture_default_str();
   r->add_option("--cluster", bare.cluster, "Blocks a cluster")->type_name("N")->capture_default_str();
   r->add_option("--smem", bare.smem, "Dynamic shared memory of a block")->type_name("BYTES")->capture_default_str();
-  r->add_option("--arg", bare.arguments, "A parameter: in:FLOATS or out:FLOATS, a buffer, or int:VALUE")
+  r->add_option("--arg", bare.arguments,
+                "A parameter: in:FLOATS or out:FLOATS, a buffer; map:W,H,BW,BH, a tensor map over the buffer before "
+                "it; int:VALUE")
       ->type_name("KIND:VALUE")
       ->take_all();
   r->add_option("--schedule", bare.schedule, "all, nominal, lazy, eager, reverse or random")

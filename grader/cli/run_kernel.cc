@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <cstdio>
 #include <fstream>
@@ -31,11 +32,13 @@ constexpr int64_t kMaxCluster = 16;            // blocks
 constexpr int64_t kMaxSmem = 227 * 1024;       // bytes a block may have
 constexpr int64_t kMaxInt = INT64_C(1) << 31;  // an int's range
 
-/// One --arg: a buffer of floats, or an int.
+/// One --arg: a buffer of floats, a tensor map over the buffer before it, or an int.
 struct KernelArgument {
   bool buffer = false;
   bool input = false;
-  int64_t value = 0;  ///< floats of a buffer; the int
+  bool map = false;
+  int64_t value = 0;                 ///< floats of a buffer; the int
+  device::TensorMapArgs map_args{};  ///< of a map, without the address
 };
 
 std::optional<int64_t> integer_in(const std::string& text, int64_t low, int64_t high) {
@@ -53,9 +56,34 @@ std::string read_extent(const char* option, const std::string& text, int64_t low
   return "";
 }
 
+/// "32,16,8,8": a matrix of 16 rows of 32 floats, and a box of 8 rows of 8. The encoder judges the numbers.
+bool read_map(const std::string& text, device::TensorMapArgs* out) {
+  std::array<uint32_t, 4> extents{};
+  size_t at = 0;
+  for (size_t i = 0; i < extents.size(); ++i) {
+    const size_t end = i + 1 < extents.size() ? text.find(',', at) : text.size();
+    if (end == std::string::npos) return false;
+    const std::optional<int64_t> value = integer_in(text.substr(at, end - at), 0, kMaxFloats);
+    if (!value) return false;
+    extents[i] = static_cast<uint32_t>(*value);
+    at = end + 1;
+  }
+  out->tensor_data_type = device::TensorDataType::Float32;
+  out->tensor_rank = 2;
+  out->global_dim = {extents[0], extents[1]};
+  out->global_strides = {uint64_t{extents[0]} * sizeof(float)};
+  out->box_dim = {extents[2], extents[3]};
+  return true;
+}
+
 std::string read_argument(const std::string& text, KernelArgument* out) {
   const size_t colon = text.find(':');
   const std::string kind = text.substr(0, colon);
+  out->map = kind == "map";
+  if (out->map) {
+    if (colon != std::string::npos && read_map(text.substr(colon + 1), &out->map_args)) return "";
+    return fmt::format("--arg takes map:WIDTH,HEIGHT,BOX_WIDTH,BOX_HEIGHT, got '{}'", text);
+  }
   out->buffer = kind == "in" || kind == "out";
   out->input = kind == "in";
   const std::optional<int64_t> value =
@@ -63,7 +91,7 @@ std::string read_argument(const std::string& text, KernelArgument* out) {
           ? std::nullopt
           : integer_in(text.substr(colon + 1), out->buffer ? 1 : -kMaxInt, out->buffer ? kMaxFloats : kMaxInt - 1);
   if ((!out->buffer && kind != "int") || !value) {
-    return fmt::format("--arg takes in:FLOATS, out:FLOATS or int:VALUE, got '{}'", text);
+    return fmt::format("--arg takes in:FLOATS, out:FLOATS, map:… or int:VALUE, got '{}'", text);
   }
   out->value = *value;
   return "";
@@ -107,7 +135,17 @@ LaunchResult run_once(const std::string& name, const std::string& ptx, const std
   if (const device::Error e = device->load({name, ptx, ""}); e) return failed(e);
   std::vector<device::Argument> values;
   int inputs = 0, outputs = 0;
+  device::DevicePtr last = 0;
   for (const KernelArgument& a : arguments) {
+    if (a.map) {
+      if (last == 0) return failed({"--arg map:… describes the buffer before it, and there is none"});
+      device::TensorMapArgs map = a.map_args;
+      map.global_address = last;
+      std::array<std::byte, 128> image;
+      if (const device::Error e = device->encode_tensor_map(map, &image); e) return failed(e);
+      values.push_back(device::Argument::bytes_of(image));
+      continue;
+    }
     if (!a.buffer) {
       values.push_back(device::Argument::value(static_cast<int32_t>(a.value)));
       continue;
@@ -123,6 +161,7 @@ LaunchResult run_once(const std::string& name, const std::string& ptx, const std
       if (const device::Error e = device->write(p, std::as_bytes(std::span(data))); e) return failed(e);
     }
     values.push_back(device::Argument::pointer(p));
+    last = p;
   }
   return device->launch(kernel, config, values);
 }

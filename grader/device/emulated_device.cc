@@ -106,7 +106,7 @@ class EmulatedDevice final : public Device {
     } else if (run.status != machine::LaunchStatus::Ok) {
       result.status =
           run.status == machine::LaunchStatus::Hang ? LaunchResult::Status::Hang : LaunchResult::Status::Fault;
-      result.message = result.diagnostics.empty() ? "the run failed" : result.diagnostics.back().message;
+      result.message = run.failure;
     }
     return result;
   }

@@ -119,6 +119,7 @@ EmulatedRun Emulator::launch(std::string_view kernel, const machine::LaunchConfi
   run.status = machine::run(launch);
   run.diagnostics = std::move(launch.diagnostics);
   run.state = std::move(launch.state);
+  run.failure = std::move(launch.failure);
   run.output = std::move(launch.output);
   run.modeled_cycles = launch.modeled_cycles;
   run.warp_instructions = launch.warp_instructions;

@@ -22,12 +22,13 @@ struct EmulatedRun {
   std::string config_error;                                  ///< the launch was refused: one line
   std::vector<Diagnostic> diagnostics;                       ///< in order of cause
   std::vector<std::string> state;                            ///< deadlock report
-  std::string output;                                        ///< of printf
-  uint64_t modeled_cycles = 0;                               ///< virtual time at the end
-  uint64_t warp_instructions = 0;                            ///< executed
-  uint64_t lane_instructions = 0;                            ///< executed, a lane
-  trace::Trace trace;                                        ///< empty unless asked for
-  size_t shadow_bytes = 0;                                   ///< of host memory in the checker's shadow, at its largest
+  std::string failure;             ///< message of the fault or hang that ended it; empty: none
+  std::string output;              ///< of printf
+  uint64_t modeled_cycles = 0;     ///< virtual time at the end
+  uint64_t warp_instructions = 0;  ///< executed
+  uint64_t lane_instructions = 0;  ///< executed, a lane
+  trace::Trace trace;              ///< empty unless asked for
+  size_t shadow_bytes = 0;         ///< of host memory in the checker's shadow, at its largest
 };
 
 /// How to run.

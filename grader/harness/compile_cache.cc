@@ -14,7 +14,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr size_t kMaxEntries = 512;
+constexpr size_t kMaxEntries = 2048;
 constexpr std::string_view kMagic = "handoff-cache-1";
 
 std::string environment(const char* name) {

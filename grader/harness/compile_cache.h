@@ -37,7 +37,7 @@ std::filesystem::path cache_folder();
 std::optional<CacheEntry> load_cached(const std::string& key);
 
 /// Keeps an entry; a folder that cannot be written is skipped silently. Other processes see the whole entry or none.
-/// Past 512 entries the older half is removed.
+/// Past 2048 entries the older half is removed.
 void store_cached(const std::string& key, const CacheEntry& entry);
 
 }  // namespace handoff::harness

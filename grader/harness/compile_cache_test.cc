@@ -69,7 +69,7 @@ TEST_F(CompileCache, SkipsAFolderThatCannotBeMade) {
 
 TEST_F(CompileCache, RemovesTheOlderHalfPastItsLimit) {
   fs::create_directories(folder_ / "cache");
-  for (int i = 0; i < 512; ++i) std::ofstream(folder_ / "cache" / ("old" + std::to_string(i) + ".entry")) << "x";
+  for (int i = 0; i < 2048; ++i) std::ofstream(folder_ / "cache" / ("old" + std::to_string(i) + ".entry")) << "x";
   store_cached("key", {"ptx", "", ""});
   int files = 0;
   for (const auto& e : fs::directory_iterator(folder_ / "cache")) files += e.path().extension() == ".entry" ? 1 : 0;

@@ -26,6 +26,8 @@ REPORTED = [re.compile(rf'\bmake_fault\(\s*"({ID})"'), re.compile(rf'\breport\(\
 # In the checker also what a function chooses: return … ? "ID" : otherwise.
 CHOSEN = re.compile(rf'\breturn\s[^;"]*\?\s*"({ID})"')
 FOUND = re.compile(r"\bfind\(([^;]*?),[^;,]*?Severity::")
+# In the checker report("ID", instruction, …), or a choice of several.
+CHECKED = re.compile(r"\breport\(([^;,]*?),")
 LITERAL = re.compile(rf'"({ID})"')
 STATUS = re.compile(r"Severity: ([^.\n]+)\. Reported by: ([^.\n]+)\.")
 SECTION = re.compile(r"^## (.+)\n((?:(?!## ).*\n)*)", re.MULTILINE)
@@ -38,6 +40,7 @@ def reported_in(text, passed_on=frozenset(), in_checker=False):
     found |= {name for call in FOUND.findall(text) for name in LITERAL.findall(call)}
     if in_checker:
         found |= set(CHOSEN.findall(text))
+        found |= {name for call in CHECKED.findall(text) for name in LITERAL.findall(call)}
     return found | (set(LITERAL.findall(text)) & passed_on)
 
 
@@ -76,6 +79,7 @@ def check_self():
     assert reported_in(forms) == {"a-b", "c-d", "e", "f", "j", "l"}
     assert reported_in(forms, in_checker=True) == reported_in(forms) | {"m"} and "h-i" in reported_in(forms, {"h-i"})
     assert reported_in('find(x ? "a-b" : "c-d", Severity::Error, "e-f"); if (d.id == "g") s.find("i", Severity::Note, y); // "j"') == {"a-b", "c-d", "i"}
+    assert reported_in('report(x ? "a-b" : y ? "c-d" : "e", b.inst, "f-g");', in_checker=True) == {"a-b", "c-d", "e"}
     assert reported_in('find(x ? "a-b" : "c-d", x ? Severity::Error : Severity::Note, "e-f");') == {"a-b", "c-d"}
     code = "```cuda\nx;\n```\n"
     good = ("# a-b\n\nIt is so.\n\nSeverity: error. Reported by: emulator core.\n\n## What happened\nx\n\n## Why the hardware cares\n§9.7\n\n"

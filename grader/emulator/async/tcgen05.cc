@@ -68,6 +68,17 @@ void notify(Cta& cta, const TensorEvent& event) {
 
 std::string who(const Warp& w, LaneMask mask) { return machine::describe_lanes(w, mask); }
 
+/// These instructions are a whole warp's: lanes that have left are missing, too (PTX: `.aligned`).
+void whole_warp(const Warp& w, LaneMask mask, const char* what) {
+  const uint64_t threads = w.cta->launch->config.block.volume() - w.first_thread();
+  const LaneMask all = threads >= machine::kWarpSize ? machine::kFullMask : (LaneMask{1} << threads) - 1;
+  if (mask == all) return;
+  throw make_fault("diverged-collective",
+                   fmt::format("{} executes {} without lanes {} of the warp, which have left", who(w, mask), what,
+                               machine::lane_ranges(all & ~mask)),
+                   "All lanes of the warp execute it together: no election, no branch around it.");
+}
+
 /// The value that all lanes pass, or a fault.
 uint32_t uniform(Warp& w, uint32_t slot, LaneMask mask, const char* what) {
   const auto* v = lanes<uint32_t>(w.regs, slot);
@@ -117,6 +128,7 @@ void wake_allocators(Cta& cta, uint64_t time) {
 
 /// a = address, offset, imm: 1 where the address is generic; b = columns.
 void alloc(Warp& w, const Inst& i, LaneMask mask) {
+  whole_warp(w, mask, "tcgen05.alloc");
   TensorMemory& m = state(*w.cta).tensor.memory;
   const uint32_t columns = uniform(w, i.b, mask, "nCols");
   const auto fault = [&](const std::string& text, const char* hint) {
@@ -178,6 +190,7 @@ void alloc(Warp& w, const Inst& i, LaneMask mask) {
 
 /// a = address, b = columns.
 void dealloc(Warp& w, const Inst& i, LaneMask mask) {
+  whole_warp(w, mask, "tcgen05.dealloc");
   TensorMemory& m = state(*w.cta).tensor.memory;
   const uint32_t address = uniform(w, i.a, mask, "taddr"), columns = uniform(w, i.b, mask, "nCols");
   const auto found = std::find_if(m.allocations.begin(), m.allocations.end(), [&](const TensorMemory::Allocation& a) {
@@ -199,6 +212,7 @@ void dealloc(Warp& w, const Inst& i, LaneMask mask) {
 }
 
 void relinquish(Warp& w, const Inst& i, LaneMask mask) {
+  whole_warp(w, mask, "tcgen05.relinquish_alloc_permit");
   machine::note_effect(w);
   state(*w.cta).tensor.memory.relinquished = true;
   notify(*w.cta, {TensorEvent::Kind::Relinquish, &w, &i, mask});
@@ -220,6 +234,7 @@ TensorAccessForm form_of(const Inst& i) {
 TensorCell place_of(Warp& w, const Inst& i, LaneMask mask, const TensorAccessForm& form,
                     std::vector<TensorRegion>& regions, bool write) {
   const char* what = write ? "tcgen05.st" : "tcgen05.ld";
+  whole_warp(w, mask, what);
   const auto* v = lanes<uint32_t>(w.regs, i.a);
   const uint32_t address = v[__builtin_ctz(mask)] + static_cast<uint32_t>(i.offset);
   for_lanes(mask, [&](int l) {
@@ -308,6 +323,7 @@ void store(Warp& w, const Inst& i, LaneMask mask) {
 
 /// sub: 1 for wait::st.
 void wait(Warp& w, const Inst& i, LaneMask mask) {
+  whole_warp(w, mask, i.sub != 0 ? "tcgen05.wait::st" : "tcgen05.wait::ld");
   TensorCore& t = state(*w.cta).tensor;
   const auto& done = i.sub != 0 ? t.stored : t.loaded;
   if (const auto found = done.find(w.index); found != done.end()) w.time = std::max(w.time, found->second);
@@ -507,6 +523,7 @@ void issue_mma(Warp& w, const Inst& i, int lane) {
     TensorEvent e{TensorEvent::Kind::Mma, &w, &i, bit};
     e.regions = &regions;
     e.op = info.id;
+    e.reads_d = op.enable_input_d;
     e.amount = uint64_t{2} * op.instruction.m * op.instruction.n * op.instruction.k();
     e.shape = uint64_t{op.instruction.m} << 48 | uint64_t{op.instruction.n} << 32 | (i.imm & 0xff) << 56 |
               uint64_t{op.d.lane} << 16 | op.d.column;
@@ -572,12 +589,12 @@ void commit(Warp& w, const Inst& i, LaneMask mask) {
                                      [&](const auto& q) { return !q->is_commit && q->id == item.id; });
     if (behind == core.queue.end()) {
       auto event = std::make_unique<EmptyCommitEvent>();
-      event->item = std::move(item);
+      event->item = item;
       w.cta->domain->add_completion(std::move(event), w.time + timing::kMbarrierOp);
       return;
     }
     item.time = (*behind)->time;
-    enqueue(*w.cta, std::make_unique<TensorCoreItem>(std::move(item)));
+    enqueue(*w.cta, std::make_unique<TensorCoreItem>(item));
   });
 }
 
@@ -642,6 +659,7 @@ std::string decode_access(DecodeContext& c, const ptx::Resolved& r, const ptx::S
   if (f.shape == Shape::L16x32bx2) {
     const ptx::Operand& split = s.operands[is_load ? 2 : 1];
     if (split.kind != ptx::Operand::Kind::Integer) return "immHalfSplitoff must be a constant";
+    if (split.bits >= kTensorMemoryColumns) return "immHalfSplitoff is a distance in columns, 0 to 511";
     f.split = static_cast<uint32_t>(split.bits);
   }
   std::vector<const ptx::Operand*> list;

@@ -18,17 +18,16 @@ namespace {
 using machine::LaunchStatus;
 using machine::TensorEvent;
 using Milestone = machine::AsyncOpInfo::Milestone;
-using ::testing::AllOf;
 using ::testing::Contains;
 using ::testing::Each;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-using ::testing::IsEmpty;
 using ::testing::Not;
+using ::testing::StartsWith;
 
 constexpr uint32_t kPoisonWord = 0xffffffff;
 
-/// Replaces every `$name`.
+/// Replaces every `$name`, in this order: a name comes behind those that begin with it.
 std::string fill(std::string text, std::initializer_list<std::pair<std::string, std::string>> values) {
   for (const auto& [name, value] : values) {
     const std::string key = "$" + name;
@@ -318,13 +317,45 @@ TEST(TensorAllocTest, ColumnsThatAreNotFreedAreReportedAtTheirAlloc) {
   EXPECT_EQ(two.diagnostics[1].place.line, line_of(k.body, "// last"));
 }
 
-TEST(TensorAllocTest, ABlockThatLeaksDoesNotKeepTheNextOneWaiting) {
-  Kernel k = one_warp(allocate(512));
-  k.grid = {3, 1, 1};
+TEST(TensorAllocTest, ABlockThatLeaksDoesNotKeepAnotherOneWaiting) {
+  // Whoever has the columns stays until the other one is about to ask for them.
+  Kernel k = one_warp("setp.ne.u32 %p1, %c, 0;\n@%p1 bra SECOND;\n" + allocate(512) + R"(
+    st.volatile.global.u32 [%outp], 1;
+  MEET:
+    ld.volatile.global.u32 %r2, [%outp+4];
+    setp.eq.u32 %p2, %r2, 0;
+    @%p2 bra MEET;
+    bra END;
+  SECOND:
+    ld.volatile.global.u32 %r2, [%outp];
+    setp.eq.u32 %p2, %r2, 0;
+    @%p2 bra SECOND;
+    st.volatile.global.u32 [%outp+4], 1;
+  )" + allocate(512) + deallocate(512) +
+                      "END:\n");
+  k.grid = {2, 1, 1};
   k.sms = 1;
-  const Outcome o = run(k);
-  EXPECT_EQ(o.status, LaunchStatus::Ok);
-  EXPECT_TRUE(reports(o, "tmem-leak", "tcgen05.alloc"));  // one line, told once
+  for (const auto& schedule : schedules()) {
+    k.schedule = schedule;
+    const Outcome o = run(k);
+    EXPECT_EQ(o.status, LaunchStatus::Ok);
+    EXPECT_TRUE(reports(o, "tmem-leak", "tcgen05.alloc"));
+  }
+}
+
+TEST(TensorAllocTest, AnAllocLeavesTheColumnsOfTheOthersAlone) {
+  const Outcome o = run(one_warp(allocate(32) + R"(
+    mov.u32 %r11, %r10;
+    mov.u32 %v0, 77;
+    tcgen05.st.sync.aligned.32x32b.x1.b32 [%r11+31], {%v0};
+    tcgen05.wait::st.sync.aligned;
+  )" + allocate(32) + R"(
+    tcgen05.ld.sync.aligned.32x32b.x1.b32 {%v1}, [%r11+31];
+    out 0 %v1
+    tcgen05.dealloc.cta_group::1.sync.aligned.b32 %r11, 32;
+  )" + deallocate(32)));
+  ASSERT_TRUE(clean(o));
+  EXPECT_EQ(o.out[0], 77u);
 }
 
 /// `work` is a loop that takes a few thousand cycles.
@@ -409,18 +440,18 @@ TEST(TensorAllocTest, AnAllocEndsNoEarlierThanTheDeallocThatItWaitsFor) {
 TEST(TensorAllocTest, PiecesThatFitTogetherAreNeverInEachOthersWay) {
   for (uint64_t seed = 1; seed <= 20; seed++) {
     Kernel k = one_warp("");
-    for (int piece = 0; piece < 4; piece++)
+    for (uint64_t piece = 0; piece < 4; piece++)
       k.body += fill(R"(
       tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [slot+$at], 128;
     )",
-                     {{"at", number(static_cast<uint64_t>(4 * piece))}});
+                     {{"at", number(4 * piece)}});
     k.body += "bar.sync 0;\n";
-    for (int piece = 0; piece < 4; piece++)
+    for (uint64_t piece = 0; piece < 4; piece++)
       k.body += fill(R"(
       ld.shared.u32 %r1, [slot+$at];
       tcgen05.dealloc.cta_group::1.sync.aligned.b32 %r1, 128;
     )",
-                     {{"at", number(static_cast<uint64_t>(4 * piece))}});
+                     {{"at", number(4 * piece)}});
     k.schedule = random_schedule(seed);
     EXPECT_TRUE(clean(run(k))) << "seed " << seed;
   }
@@ -517,10 +548,6 @@ TEST(TensorAccessTest, OneAccessMayRunOverSeveralAllocations) {
   EXPECT_TRUE(clean(run(k)));
 }
 
-struct ShapeCase {
-  const char* name;
-  TensorAccessForm::Shape shape;
-};
 std::vector<TensorAccessForm> every_form() {
   std::vector<TensorAccessForm> forms;
   using Shape = TensorAccessForm::Shape;
@@ -741,6 +768,14 @@ TEST_P(DivergedTest, HalfOfAWarpIsNotEnough) {
     EXPECT_TRUE(reports(o, "diverged-collective", "// half", "lanes 0-15")) << machine::to_string(schedule);
   }
 }
+TEST_P(DivergedTest, LanesThatHaveLeftAreMissed) {
+  for (const auto& schedule : schedules(1)) {
+    Kernel k = one_warp(allocate(64) + "setp.ge.u32 %p1, %t, 16;\n@%p1 exit;\n" + GetParam() + " // half\n");
+    k.schedule = schedule;
+    const Outcome o = run(k);
+    EXPECT_TRUE(reports(o, "diverged-collective", "// half", "without lanes 16-31 of the warp, which have left"));
+  }
+}
 INSTANTIATE_TEST_SUITE_P(All, DivergedTest,
                          ::testing::Values("tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [slot+4], 32;",
                                            "tcgen05.dealloc.cta_group::1.sync.aligned.b32 %r10, 64;",
@@ -788,6 +823,8 @@ INSTANTIATE_TEST_SUITE_P(
         Refused{"tcgen05.ld.sync.aligned.32x32b.x4.b32 {%r1, %r2, %r3}, [%r2];", "this shape takes 4 registers, got 3"},
         Refused{"tcgen05.st.sync.aligned.16x128b.x1.b32 [%r2], {%r1};", "this shape takes 2 registers, got 1"},
         Refused{"tcgen05.ld.sync.aligned.16x32bx2.x1.b32 {%r1}, [%r2], %r3;", "must be a constant"},
+        Refused{"tcgen05.ld.sync.aligned.16x32bx2.x1.b32 {%r1}, [%r2], 512;", "a distance in columns, 0 to 511"},
+        Refused{"tcgen05.st.sync.aligned.16x32bx2.x1.b32 [%r2], -1, {%r1};", "a distance in columns, 0 to 511"},
         Refused{"tcgen05.ld.sync.aligned.32x32b.x1.b32 {%rd1}, [%r2];", "registers are 32 bits wide"},
         Refused{"tcgen05.ld.sync.aligned.32x32b.x1.b32 {%r1}, [%rd2];", "address is 32 bits wide"}));
 
@@ -1080,7 +1117,8 @@ void PrintTo(const Product& p, std::ostream* out) {
 /// Runs it and compares D.
 void expect_product(const Product& p) {
   const Outcome o = run(p.kernel());
-  ASSERT_TRUE(clean(o));
+  ASSERT_EQ(o.status, LaunchStatus::Ok);
+  ASSERT_TRUE(o.diagnostics.empty()) << text_of(o);
   const std::vector<uint32_t> d = p.result(o), expected = p.expected();
   for (uint32_t at = 0; at < d.size(); at++)
     ASSERT_EQ(d[at], expected[at]) << "lane " << at / p.n << " column " << at % p.n;
@@ -1313,6 +1351,265 @@ TEST(MmaTest, TakesItsTurnInTheTensorCore) {
   EXPECT_NEAR(cycles(64, 256, 1), machine::timing::kMmaFixed64 + 128, 40);
   EXPECT_NEAR(cycles(128, 256, 4) - cycles(128, 256, 1), 3 * 128, 8);
   EXPECT_NEAR(cycles(128, 128, 4) - cycles(128, 128, 1), 3 * 64, 8);
+}
+
+/// `k` with `text` in front of the first line that contains `at`.
+Kernel insert_before(Kernel k, const std::string& at, const std::string& text) {
+  const size_t found = k.body.find(at);
+  EXPECT_NE(found, std::string::npos) << at;
+  k.body.insert(k.body.rfind('\n', found) + 1, text + "\n");
+  return k;
+}
+/// `k` with every `from` replaced; there must be one.
+Kernel replace(Kernel k, const std::string& from, const std::string& to) {
+  size_t at = k.body.find(from);
+  EXPECT_NE(at, std::string::npos) << from;
+  for (; at != std::string::npos; at = k.body.find(from, at + to.size())) k.body.replace(at, from.size(), to);
+  return k;
+}
+
+struct BadOperand {
+  const char* change;  ///< of %rd5, %rd6: descriptors of A and B; %r12: instruction; %r13, %r14: addresses of A and D
+  const char* id;
+  const char* says;
+  uint32_t m = 128;
+  bool a_in_tensor_memory = false;
+};
+void PrintTo(const BadOperand& b, std::ostream* out) { *out << b.change; }
+class BadOperandTest : public ::testing::TestWithParam<BadOperand> {};
+TEST_P(BadOperandTest, StopsAtTheMma) {
+  const BadOperand& b = GetParam();
+  for (const auto& schedule : {kNominal, kLazy, kEager}) {
+    Product p;
+    p.m = b.m;
+    p.a_in_tensor_memory = b.a_in_tensor_memory;
+    p.schedule = schedule;
+    const Outcome o = run(insert_before(p.kernel(), "tcgen05.mma", b.change));
+    EXPECT_TRUE(reports(o, b.id, "// mma", b.says));
+    EXPECT_EQ(o.status, LaunchStatus::Fault);
+    EXPECT_THAT(o.diagnostics.at(0).message, StartsWith("warp 0 lane 0: "));
+  }
+}
+INSTANTIATE_TEST_SUITE_P(
+    All, BadOperandTest,
+    ::testing::Values(
+        BadOperand{"xor.b32 %r12, %r12, 0x04000000;", "bad-descriptor",
+                   "instruction descriptor: M = 192 (bits 28:24 hold 12); kind::f16 with cta_group::1 takes 64 or 128"},
+        BadOperand{"xor.b32 %r12, %r12, 0x00100000;", "bad-descriptor",
+                   "instruction descriptor: N = 0 (bits 22:17); kind::f16 with cta_group::1 takes 8 to 256 in steps"},
+        BadOperand{"xor.b32 %r12, %r12, 0x00520000;", "bad-descriptor",
+                   "instruction descriptor: N = 264 (bits 22:17 hold 33)"},
+        BadOperand{"or.b32 %r12, %r12, 4;", "bad-descriptor", "instruction descriptor: sparsity = 1 (bit 2)"},
+        BadOperand{"xor.b32 %r12, %r12, 0x30;", "bad-descriptor", "D type = s32 (bits 5:4 hold 2)"},
+        BadOperand{"or.b32 %r12, %r12, 0x100;", "bad-descriptor", "A type = 2 (bits 9:7)"},
+        BadOperand{"or.b32 %r12, %r12, 0x40;", "bad-descriptor", "reserved = 1 (bit 6)"},
+        BadOperand{"xor.b64 %rd6, %rd6, 0x400000000000;", "bad-descriptor",
+                   "shared memory descriptor of B: constant = 0 (bits 48:46)"},
+        BadOperand{"or.b64 %rd5, %rd5, 0x6000000000000000;", "bad-descriptor",
+                   "shared memory descriptor of A: swizzle = 3 (bits 63:61)"},
+        BadOperand{"or.b64 %rd5, %rd5, 0x8000;", "bad-descriptor",
+                   "shared memory descriptor of A: reserved = 2 (bits 15:14)"},
+        BadOperand{"add.u64 %rd6, %rd6, 0x800;", "bad-descriptor", "matrix B of the MMA covers bytes from tile+"},
+        BadOperand{"and.b64 %rd5, %rd5, 0xffffffffffffc000;", "bad-descriptor",
+                   "matrix A of the MMA covers bytes from shared offset 0x0 to offset"},
+        BadOperand{"add.u32 %r14, %r14, 0x100000;", "bad-descriptor",
+                   "tensor memory address of D: lane = 16; M = 128 takes lane 0"},
+        BadOperand{"add.u32 %r14, %r14, 0x800000;", "bad-descriptor",
+                   "tensor memory address of D: lane = 128; M = 64 takes lane 0 or 16", 64},
+        BadOperand{"add.u32 %r14, %r14, 480;", "bad-descriptor",
+                   "tensor memory address of D: column = 496; the 64 columns from there on end beyond the 512"},
+        BadOperand{"add.u32 %r14, %r14, 128;", "tmem-not-allocated",
+                   "D of the MMA is in columns 144-207; allocated are columns 0-127"},
+        BadOperand{"add.u32 %r13, %r13, 0x100000;", "bad-descriptor",
+                   "tensor memory address of A: lane = 16; D has lane 0, and both must have the same", 64, true},
+        BadOperand{"add.u32 %r13, %r13, 256;", "tmem-not-allocated",
+                   "A of the MMA is in columns 336-343; allocated are columns 0-127", 128, true},
+        BadOperand{"or.b32 %r12, %r12, 0x8000;", "bad-descriptor",
+                   "instruction descriptor: transpose A = 1 (bit 15); an A in tensor memory is row-major", 128, true}));
+
+TEST(MmaTest, WhatTheIsaLeavesOpenIsNoted) {
+  // LBO = 0 of an A without swizzle: its two columns of 16 bytes are the same bytes.
+  const Product p;
+  const Outcome o = run(insert_before(p.kernel(), "tcgen05.mma", "and.b64 %rd5, %rd5, 0xffffffffc000ffff;"));
+  EXPECT_EQ(o.status, LaunchStatus::Ok);
+  ASSERT_EQ(o.diagnostics.size(), 4u) << text_of(o);  // one for each of the four lines
+  for (const Diagnostic& d : o.diagnostics) {
+    EXPECT_EQ(d.id, "advisory-descriptor");
+    EXPECT_EQ(d.severity, Severity::Note);
+    EXPECT_THAT(d.message, HasSubstr("shared memory descriptor of A: LBO = 0 (bits 29:16)"));
+  }
+}
+
+TEST(MmaTest, ManyLanesAreReported) {
+  Product p;
+  p.steps = 1;
+  Kernel k = replace(p.kernel(), "@!%p1 bra WAIT;", "@!%p3 bra WAIT;");
+  k = replace(k, "[done], 1;", "[done], 32;");
+  const Outcome o = run(k);
+  EXPECT_EQ(o.status, LaunchStatus::Ok);
+  ASSERT_EQ(o.diagnostics.size(), 2u) << text_of(o);
+  EXPECT_EQ(o.diagnostics[0].id, "many-lanes-issue");
+  EXPECT_EQ(o.diagnostics[0].message, "warp 0 lanes 0-31 each execute tcgen05.mma; one thread issues it");
+  EXPECT_EQ(o.diagnostics[0].place.line, line_of(k.body, "// mma"));
+  EXPECT_EQ(o.diagnostics[1].id, "many-lanes-issue");
+  EXPECT_EQ(o.diagnostics[1].message, "warp 0 lanes 0-31 each execute tcgen05.commit; one thread issues it");
+  EXPECT_EQ(o.diagnostics[1].place.line, line_of(k.body, "// commit"));
+  EXPECT_EQ(p.result(o), p.expected());
+}
+
+TEST(MmaTest, ABlockMustNotEndBeforeItsMmas) {
+  for (const auto& schedule : {kLazy, kReverse, kEager}) {
+    Product p;
+    p.schedule = schedule;
+    const Outcome o = run(replace(p.kernel(), "@!%p5 bra SPIN;", ""));
+    EXPECT_EQ(o.status, LaunchStatus::Ok);
+    if (schedule.kind == machine::Schedule::Kind::Eager) {
+      EXPECT_TRUE(clean(o));
+    } else {
+      EXPECT_TRUE(reports(o, "copy-in-flight-at-exit", "// mma",
+                          "the block ended while this MMA still read its shared memory and wrote its tensor memory"));
+    }
+  }
+}
+
+TEST(CommitTest, TheBarrierMayBeAGenericAddress) {
+  const std::string prepare =
+      "mov.u32 %r45, done;\ncvt.u64.u32 %rd10, %r45;\ncvta.shared.u64 %rd11, %rd10;\nsub.u64 %rd12, %rd11, 8;";
+  const std::string commit = "tcgen05.commit.cta_group::1.mbarrier::arrive::one";
+  for (const char* address : {".shared::cluster.b64 [%rd10]", ".b64 [%rd11]", ".b64 [%rd12+8]", ".b64 [%rd10]",
+                              ".shared::cluster.b64 [%r45]"}) {
+    for (const auto& schedule : schedules(1)) {
+      Product p;
+      p.steps = 1;
+      p.late = prepare;
+      p.schedule = schedule;
+      const Outcome o = run(replace(p.kernel(), commit + ".shared::cluster.b64 [done]", commit + address));
+      ASSERT_TRUE(clean(o)) << address;
+      EXPECT_EQ(p.result(o), p.expected());
+    }
+  }
+}
+
+Kernel with_barriers(const std::string& body) {
+  Kernel k;
+  k.shared = ".shared .align 8 .b64 done[2];\n";
+  k.body = "\nsetp.eq.u32 %p1, %t, 0;\n" + body;
+  return k;
+}
+
+TEST(CommitTest, WithNothingOutstandingItArrives) {
+  for (const auto& schedule : schedules()) {
+    TensorRecorder seen;
+    Kernel k = with_barriers(R"(
+      @%p1 mbarrier.init.shared::cta.b64 [done], 2;
+      bar.sync 0;
+      @%p1 tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 [done];
+      @%p1 mbarrier.arrive.shared::cta.b64 _, [done];
+    SPIN:
+      mbarrier.try_wait.parity.shared::cta.b64 %p2, [done], 0;
+      @!%p2 bra SPIN;
+      mov.u32 %r1, 1;
+      out 0 %r1
+    )");
+    k.schedule = schedule;
+    k.observer = &seen;
+    const Outcome o = run(k);
+    ASSERT_TRUE(clean(o)) << machine::to_string(schedule);
+    EXPECT_EQ(o.out[0], 1u);
+    ASSERT_NE(seen.find(TensorEvent::Kind::Commit), nullptr);
+    EXPECT_EQ(seen.find(TensorEvent::Kind::Commit)->op, 0u);
+    EXPECT_EQ(seen.count(machine::MbarrierEvent::Kind::CopyArrive), 1u);
+  }
+}
+
+TEST(CommitTest, TheBarrierMustBeThere) {
+  const std::string commit = "@%p1 tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 ";
+  EXPECT_TRUE(reports(run(with_barriers(commit + "[done+8]; // here\n")), "barrier-not-initialized", "// here",
+                      "tcgen05.commit on `done[1]`, where no mbarrier is initialised"));
+  EXPECT_TRUE(reports(run(with_barriers(commit + "[done+4]; // here\n")), "misaligned", "// here",
+                      "mbarrier done+4 is not a multiple of 8 bytes"));
+  EXPECT_TRUE(reports(run(with_barriers(commit + "[done+16]; // here\n")), "out-of-bounds", "// here", "mbarrier"));
+  EXPECT_TRUE(reports(run(with_barriers("@%p1 mbarrier.init.shared::cta.b64 [done], 1;\n" + commit + "[done];\n" +
+                                        commit + "[done+8]; // here\n")),
+                      "barrier-not-initialized", "// here", "done[1]"));
+}
+
+TEST(CommitTest, TheBarrierMustBeThereAtOnce) {
+  // Held back, the arrival would find the barrier that is initialised behind the commit.
+  Kernel k = with_barriers(R"(
+    @%p1 tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 [done]; // here
+    @%p1 mbarrier.init.shared::cta.b64 [done], 1;
+  )");
+  k.schedule = kLazy;
+  EXPECT_TRUE(reports(run(k), "barrier-not-initialized", "// here", "tcgen05.commit on `done[0]`"));
+}
+
+TEST(CommitTest, TheBarrierMustStillBeThereWhenTheMmasAreDone) {
+  for (const auto& schedule : {kNominal, kLazy, kReverse}) {
+    Product p;
+    p.schedule = schedule;
+    p.late = R"(
+      mbarrier.init.shared::cta.b64 [gone], 1;
+      tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 [gone]; // to nowhere
+      mbarrier.inval.shared::cta.b64 [gone];
+    )";
+    Kernel k = p.kernel();
+    k.shared += ".shared .align 8 .b64 gone;\n";
+    const Outcome o = run(k);
+    EXPECT_TRUE(reports(o, "barrier-not-initialized", "// to nowhere", "tcgen05.commit on `gone`"));
+    EXPECT_EQ(o.status, LaunchStatus::Fault);
+  }
+}
+
+TEST(CommitTest, EachTracksWhatItsThreadIssuedBefore) {
+  for (const auto& schedule : schedules(4)) {
+    TensorRecorder seen;
+    Product p;
+    p.steps = 2;
+    p.schedule = schedule;
+    p.observer = &seen;
+    // Lane 1 has issued nothing: its commit does not wait for the MMAs of lane 0.
+    p.meanwhile = R"(
+      bar.warp.sync 0xffffffff;
+      setp.eq.u32 %p7, %t, 1;
+      @%p7 tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 [early+8];
+    )";
+    Kernel k = p.kernel();
+    const size_t second = k.body.rfind("tcgen05.mma");
+    k.body.insert(second, R"(mbarrier.init.shared::cta.b64 [early], 1;
+      mbarrier.init.shared::cta.b64 [early+8], 1;
+      tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 [early];
+      )");
+    k.shared += ".shared .align 8 .b64 early[2];\n";
+    const Outcome o = run(k);
+    ASSERT_TRUE(clean(o)) << machine::to_string(schedule);
+    EXPECT_EQ(p.result(o), p.expected());
+    std::vector<const machine::MbarrierEvent*> arrivals(3);  // at done, early, early[1]
+    std::vector<size_t> position(3);
+    for (size_t e = 0; e < seen.barriers.size(); e++) {
+      if (seen.barriers[e].kind != machine::MbarrierEvent::Kind::CopyArrive) continue;
+      // In shared memory: `done`, 16 bytes of `slot`, `early`.
+      const uint32_t offset = seen.barriers[e].offset - machine::kSharedBase;
+      ASSERT_TRUE(offset == 0 || offset == 24 || offset == 32) << offset;
+      const size_t which = offset / 16;
+      arrivals[which] = &seen.barriers[e];
+      position[which] = e;
+    }
+    for (const auto* a : arrivals) ASSERT_NE(a, nullptr);
+    const auto* first = seen.find(TensorEvent::Kind::Mma);
+    const auto* last = seen.find(TensorEvent::Kind::Mma, 1);
+    EXPECT_EQ(arrivals[0]->op, last->op);
+    EXPECT_EQ(arrivals[1]->op, first->op);
+    EXPECT_EQ(arrivals[2]->op, 0u);
+    const auto* first_done = seen.find(TensorEvent::Kind::MmaDone);
+    const auto* last_done = seen.find(TensorEvent::Kind::MmaDone, 1);
+    EXPECT_GE(position[1], first_done->barriers_before) << "early, before its MMA was done";
+    EXPECT_LT(position[1], last_done->barriers_before) << "early waits for the MMA behind it";
+    EXPECT_GE(position[0], last_done->barriers_before);
+    if (schedule.kind == machine::Schedule::Kind::Nominal) {
+      EXPECT_LT(position[2], first_done->barriers_before) << "lane 1 waits for the MMAs of lane 0";
+    }
+  }
 }
 
 }  // namespace

@@ -194,6 +194,11 @@ struct Operation {
   uint64_t thread_key = 0;   ///< group component of the issuing thread
   uint64_t sequence = 0;     ///< among that thread's operations of this kind
   uint64_t group_waits = 0;  ///< of the CTA before the issue
+  /// Of an MMA: what its thread knew at the issue. Who sees the MMA complete comes after the copies that had to be
+  /// complete before it was issued: that is what lets a stage be filled again.
+  ///@{
+  ClockPtr known_order, known_any;
+  ///@}
 };
 
 /// Groups of one thread.
@@ -210,8 +215,9 @@ struct TensorRecord {
   const Inst* inst = nullptr;
   uint32_t key = 0, n = 0;  ///< warp and its step
   LaneMask mask = 0;
-  uint32_t operation = 0;  ///< of an MMA
-  uint64_t shape = 0;      ///< of an MMA
+  uint32_t operation = 0;   ///< of an MMA
+  uint64_t shape = 0;       ///< of an MMA
+  bool of_nothing = false;  ///< a Load of columns that nobody had written
 };
 
 /// Columns of one half-quarter of the lanes that were touched alike.
@@ -286,7 +292,10 @@ int rank_of(const Diagnostic& d) {
                                                     {"arrival-count-mismatch", 2},
                                                     {"phase-overrun", 3},
                                                     {"many-lanes-issue", 1},
+                                                    {"commit-tracks-nothing", 2},
                                                     // what mostly follows from one of the others
+                                                    {"accumulator-overwritten", 5},
+                                                    {"tmem-freed-early", 5},
                                                     {"copy-in-flight-at-exit", 5},
                                                     {"deadlock", 6},
                                                     {"stalled", 6}};
@@ -591,6 +600,7 @@ struct Checker::State {
     LaneMask mask;
     bool writes;
     uint64_t shape;       ///< of an MMA
+    uint32_t operation;   ///< of an MMA
     uint16_t begin, end;  ///< columns
     const LaneGroup* group;
   };
@@ -601,6 +611,7 @@ struct Checker::State {
   const Inst* used_before_wait(const Inst& load) const;
   void tensor_meets(CtaState& cta, const TensorRecord& a, const TensorAccessor& b);
   void tensor_access(CtaState& cta, WarpState& w, const machine::TensorEvent& e);
+  void unwritten_columns(const machine::TensorEvent& e, const TensorColumns& c);
   static void split_columns(std::vector<TensorColumns>& list, uint16_t begin, uint16_t end);
 
   /// An arrival after a wait on the same barrier that was not what the thread needs.
@@ -1347,6 +1358,8 @@ void Checker::mbarrier(const MbarrierEvent& e) {
         const uint64_t component = (o.info.kind == AsyncOpInfo::Kind::Mma ? kMmaKey : kCpAsyncKey) | o.thread_key;
         b.arrived.order = Clock::with(b.arrived.order, component, o.sequence + 1);
         b.arrived.any = Clock::with(b.arrived.any, component, o.sequence + 1);
+        b.arrived.order = Clock::with_others(b.arrived.order, o.known_order);
+        b.arrived.any = Clock::with_others(b.arrived.any, o.known_any);
       }
       break;
     case Kind::PhaseComplete:
@@ -1413,6 +1426,8 @@ void Checker::async_op(const AsyncOpInfo& info, AsyncOpInfo::Milestone milestone
     o.sequence = t.copy_issued++;
   } else if (info.kind == Kind::Mma) {
     o.sequence = t.mma_issued++;
+    o.known_order = k.order;
+    o.known_any = k.any;
     t.uncommitted.push_back(index);
   } else if (info.mbarrier_owner == nullptr) {
     o.sequence = t.bulk_issued++;
@@ -1639,13 +1654,27 @@ void Checker::State::tensor_meets(CtaState& cta, const TensorRecord& a, const Te
   const char* access = loads ? "tcgen05.ld" : "tcgen05.st";
   const char* wait = loads ? "tcgen05.wait::ld" : "tcgen05.wait::st";
   const PartyOf other{Party::Thread, a.key, a.n, a.mask, loads};
-  const auto all_known = [&](const ClockPtr& c, uint32_t n) {
-    bool all = true;
-    for_lanes(a.mask, [&](int l) { all = all && knows(c, a.key, l, n); });
-    return all;
+  // ld, st and their waits are done by the warp as one, so that one lane may speak for it (an elected arrive).
+  const auto warp_known = [&](const ClockPtr& c, uint32_t n) {
+    bool some = false;
+    for_lanes(a.mask, [&](int l) { some = some || knows(c, a.key, l, n); });
+    return some;
   };
   const bool own = a.key == b.key;
-  if (!own && !all_known(g.now.any, a.n)) {
+  if (!own && !warp_known(g.now.any, a.n)) {
+    if (a.of_nothing && b.kind == Kind::Mma) {  // the ld is the one that is too early
+      find("mma-result-unobserved", Severity::Error, a.inst, b.inst,
+           [&](Diagnostic& d) {
+             d.message = fmt::format(
+                 "{} reads {} ({}), which nobody has written yet: nothing orders the MMA issued at {} "
+                 "before it",
+                 who(a.key, a.mask), columns, at(place(a.inst)), at(place(b.inst)));
+             d.hint = "A wait on the barrier to which the MMA is committed, then tcgen05.fence::after_thread_sync.";
+             d.related = {{place(b.inst), "the MMA"}};
+           },
+           other, {Party::Async, b.key, b.operation, 0});
+      return;
+    }
     report(b.kind == Kind::Dealloc ? "tmem-freed-early"
            : loads                 ? "accumulator-overwritten"
                                    : "data-race",
@@ -1661,7 +1690,7 @@ void Checker::State::tensor_meets(CtaState& cta, const TensorRecord& a, const Te
   const WarpState& warp = *cta.warps[a.key - cta.base];
   const std::vector<uint32_t>& waits = loads ? warp.tensor_loads_waited : warp.tensor_stores_waited;
   const auto waited = std::upper_bound(waits.begin(), waits.end(), a.n);
-  if (waited == waits.end() || (!own && !all_known(g.now.any, *waited))) {
+  if (waited == waits.end() || (!own && !warp_known(g.now.any, *waited))) {
     const Inst* use = loads ? used_before_wait(*a.inst) : nullptr;
     report("missing-tcgen05-wait", use != nullptr ? use : b.inst,
            fmt::format("that the {} at {} may still be {}: no {} comes between", access, at(place(a.inst)),
@@ -1670,8 +1699,8 @@ void Checker::State::tensor_meets(CtaState& cta, const TensorRecord& a, const Te
            other, fmt::format("{} here", access));
     return;
   }
-  if (own || b.kind == Kind::Dealloc || all_known(g.after_tensor, *waited)) return;
-  const bool before = all_known(g.now.fenced_tensor, *waited);
+  if (own || b.kind == Kind::Dealloc || warp_known(g.after_tensor, *waited)) return;
+  const bool before = warp_known(g.now.fenced_tensor, *waited);
   report(
       "missing-tcgen05-fence", b.inst,
       fmt::format("after {} {} them ({}), without tcgen05.fence::{} {}", who(a.key, a.mask), loads ? "read" : "wrote",
@@ -1680,6 +1709,16 @@ void Checker::State::tensor_meets(CtaState& cta, const TensorRecord& a, const Te
       "fence::before_thread_sync by the first thread before it arrives; fence::after_thread_sync by the second after "
       "it waited.",
       other, fmt::format("{} here", access));
+}
+
+/// An MMA reads columns, as A or as the old D, of which it can know nothing.
+void Checker::State::unwritten_columns(const machine::TensorEvent& e, const TensorColumns& c) {
+  find("tmem-uninitialized", Severity::Error, e.inst, nullptr, [&](Diagnostic& d) {
+    d.message =
+        fmt::format("the MMA reads columns {}-{} of tensor memory, which nobody has written since their allocation",
+                    c.begin, c.end - 1);
+    d.hint = "enable-input-d is false for the first MMA of an accumulator, or tcgen05.st clears it before.";
+  });
 }
 
 void Checker::State::tensor_access(CtaState& cta, WarpState& w, const machine::TensorEvent& e) {
@@ -1708,13 +1747,17 @@ void Checker::State::tensor_access(CtaState& cta, WarpState& w, const machine::T
         for (const TensorRecord& a : c.records) {
           if (!a.writes && !region.write) continue;
           for (const LaneGroup* g : groups) {
-            tensor_meets(cta, a, {e.kind, e.inst, w.key, w.n, e.mask, region.write, e.shape, c.begin, c.end, g});
+            tensor_meets(
+                cta, a, {e.kind, e.inst, w.key, w.n, e.mask, region.write, e.shape, mine.operation, c.begin, c.end, g});
           }
         }
+        const bool reads = !region.write || (e.kind == Kind::Mma && e.reads_d);
+        if (e.kind == Kind::Mma && reads && (c.records.empty() || !c.records.front().writes)) unwritten_columns(e, c);
         if (region.write) {
           c.records.assign(1, mine);
           continue;
         }
+        mine.of_nothing = c.records.empty() || !c.records.front().writes;
         // A newer read by the same warp stands for an older one: both are over when the newer one is.
         const auto same = std::find_if(c.records.begin(), c.records.end(), [&](const TensorRecord& r) {
           return !r.writes && r.kind == mine.kind && r.key == mine.key && r.mask == mine.mask;
@@ -1778,7 +1821,8 @@ void Checker::tensor(const machine::TensorEvent& e) {
           if (c.end <= begin || c.begin >= end) continue;
           if (e.kind == Kind::Dealloc) {
             for (const TensorRecord& a : c.records)
-              s.tensor_meets(cta, a, {e.kind, e.inst, w.key, w.n, e.mask, true, 0, c.begin, c.end, &w.groups.front()});
+              s.tensor_meets(cta, a,
+                             {e.kind, e.inst, w.key, w.n, e.mask, true, 0, 0, c.begin, c.end, &w.groups.front()});
           }
           c.records.clear();
         }
@@ -2146,6 +2190,18 @@ void Checker::State::add_causes(bool deadlock) {
 /// Arrivals that overrun a barrier which nobody ever waits for: where an access went wrong for the same lack, that says
 /// it better.
 void Checker::State::drop_consequences() {
+  // Two accesses without any order, found in both orders: the finding that says more stands.
+  std::vector<std::pair<uint32_t, uint32_t>> told;  // lines of the later and the earlier access
+  for (const Finding& f : findings) {
+    const Diagnostic& d = f.diagnostic;
+    if (d.id != "data-race" && rank_of(d) == 4 && !d.related.empty())
+      told.emplace_back(d.place.line, d.related.front().place.line);
+  }
+  std::erase_if(findings, [&told](const Finding& f) {
+    const Diagnostic& d = f.diagnostic;
+    return d.id == "data-race" && !d.related.empty() &&
+           std::find(told.begin(), told.end(), std::pair{d.related.front().place.line, d.place.line}) != told.end();
+  });
   const bool access = std::any_of(findings.begin(), findings.end(), [](const Finding& f) {
     return f.diagnostic.severity == Severity::Error && rank_of(f.diagnostic) == 4;
   });

@@ -121,6 +121,14 @@ ClockPtr Clock::with(const ClockPtr& a, uint64_t key, uint64_t value) {
   return c;
 }
 
+ClockPtr Clock::with_others(const ClockPtr& a, const ClockPtr& b) {
+  if (a == b || !b) return a;
+  Clock others;
+  others.others_ = b->others_;
+  if (a && a->covers(others)) return a;
+  return join(a, std::make_shared<Clock>(std::move(others)));
+}
+
 void Knowledge::join(const Knowledge& k) {
   // The shades are usually the same objects: each distinct pair is joined once.
   struct Done {

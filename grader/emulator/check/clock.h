@@ -34,6 +34,8 @@ class Clock {
   static ClockPtr with_warp(const ClockPtr& a, uint32_t key, uint32_t mask, uint32_t n);
   /// `a` with component `key` known at least up to `value`.
   static ClockPtr with(const ClockPtr& a, uint64_t key, uint64_t value);
+  /// `a` with everything that `b` knows of asynchronous work, and nothing of what it knows of warps.
+  static ClockPtr with_others(const ClockPtr& a, const ClockPtr& b);
 
  private:
   using Lanes = std::array<uint32_t, 32>;

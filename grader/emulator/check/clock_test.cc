@@ -124,30 +124,42 @@ TEST(ClockTest, AgreesWithMaps) {
   }
 }
 
+TEST(ClockTest, WithOthersLeavesWarpsOut) {
+  const ClockPtr warps = Clock::with_warp(Clock::with(nullptr, 7, 3), 1, 0xffffffff, 9);
+  const ClockPtr base = Clock::with(nullptr, 8, 1);
+  const ClockPtr c = Clock::with_others(base, warps);
+  EXPECT_EQ(c->other(7), 3u);
+  EXPECT_EQ(c->other(8), 1u);
+  EXPECT_EQ(c->warp(1, 0), 0u);
+  EXPECT_EQ(Clock::with_others(c, warps), c);
+  EXPECT_EQ(Clock::with_others(base, nullptr), base);
+}
+
 TEST(KnowledgeTest, JoinsEachShadeByItself) {
   const ClockPtr one = Clock::with(nullptr, 1, 1), two = Clock::with(nullptr, 2, 1);
-  Knowledge k{one, one, nullptr, one, nullptr, two};
-  k.join({two, nullptr, two, one, nullptr, nullptr});
+  Knowledge k{one, one, nullptr, one, nullptr, two, nullptr};
+  k.join({two, nullptr, two, one, nullptr, nullptr, two});
   EXPECT_EQ(k.order->other(1) + k.order->other(2), 2u);
   EXPECT_EQ(k.any, one);
   EXPECT_EQ(k.fenced_shared, two);
   EXPECT_EQ(k.fenced_global, one);
   EXPECT_EQ(k.path_shared, nullptr);
   EXPECT_EQ(k.path_global, two);
+  EXPECT_EQ(k.fenced_tensor, two);
 }
 
 TEST(KnowledgeTest, SameClocksStayTheSameObjects) {
   const ClockPtr one = Clock::with(nullptr, 1, 1), two = Clock::with(nullptr, 2, 1);
-  Knowledge k{one, one, nullptr, nullptr, nullptr, nullptr};
-  k.join({two, two, nullptr, nullptr, nullptr, nullptr});
+  Knowledge k{one, one, nullptr, nullptr, nullptr, nullptr, nullptr};
+  k.join({two, two, nullptr, nullptr, nullptr, nullptr, nullptr});
   EXPECT_EQ(k.order, k.any);
 }
 
-TEST(KnowledgeTest, WhatNeedsNoOrderIsOneShade) {
+TEST(KnowledgeTest, WhatNeedsNoOrderIsTwoShades) {
   const ClockPtr one = Clock::with(nullptr, 1, 1);
   Knowledge k;
-  k.join_any({one, one, one, one, one, one});
-  EXPECT_EQ(k, (Knowledge{nullptr, one, nullptr, nullptr, nullptr, nullptr}));
+  k.join_any({one, one, one, one, one, one, one});
+  EXPECT_EQ(k, (Knowledge{nullptr, one, nullptr, nullptr, nullptr, nullptr, one}));
 }
 
 }  // namespace

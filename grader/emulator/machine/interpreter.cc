@@ -415,11 +415,15 @@ bool waits_for_warp_sync(const Fragment& f) {
 }
 
 void report_stuck_collective(Warp& w) {
-  // Lanes at different collectives: the fewest are the likeliest to stand in a branch of their own.
+  // Lanes at different collectives: the fewest are the likeliest to stand in a branch of their own; of as many, those
+  // at the earlier one.
+  const auto before = [](const Fragment& a, const Fragment& b) {
+    const int x = __builtin_popcount(a.mask), y = __builtin_popcount(b.mask);
+    return x != y ? x < y : a.pc < b.pc;
+  };
   const Fragment* stuck = nullptr;
   for (const Fragment& f : w.fragments) {
-    if (f.state != Fragment::State::Parked) continue;
-    if (stuck == nullptr || __builtin_popcount(f.mask) < __builtin_popcount(stuck->mask)) stuck = &f;
+    if (f.state == Fragment::State::Parked && (stuck == nullptr || before(f, *stuck))) stuck = &f;
   }
   if (stuck != nullptr) throw_stuck(w, *stuck, *waits_for_lanes(w, *stuck));
 }

@@ -394,10 +394,15 @@ class Runner {
   }
 
   void finish(Domain& d) {
-    l_.modeled_cycles = std::max(l_.modeled_cycles, d.now);
+    // The clock stands at the last event or slice that began; the last slices end later.
+    uint64_t end = d.now;
+    for (const auto& cta : d.ctas) {
+      for (const Warp& w : cta->warps) end = std::max(end, w.time);
+    }
+    l_.modeled_cycles = std::max(l_.modeled_cycles, end);
     slots_.insert(
-        std::upper_bound(slots_.begin(), slots_.end(), d.now, [](uint64_t t, const Slot& s) { return t >= s.free_at; }),
-        {d.now, d.sm});
+        std::upper_bound(slots_.begin(), slots_.end(), end, [](uint64_t t, const Slot& s) { return t >= s.free_at; }),
+        {end, d.sm});
     std::erase_if(l_.resident, [&](const auto& p) { return p.get() == &d; });
     l_.progress_mark = l_.warp_instructions;
   }
@@ -580,6 +585,7 @@ LaunchStatus run(Launch& launch) {
       const uint32_t pc = w.fragments[std::min<size_t>(w.current, w.fragments.size() - 1)].pc;
       fault.diagnostic.place = launch.program->place(launch.program->code[pc]);
     }
+    launch.failure = fault.diagnostic.message;
     launch.report(std::move(fault.diagnostic));
     for (const auto& d : launch.resident) launch.modeled_cycles = std::max(launch.modeled_cycles, d->now);
   }

@@ -201,6 +201,7 @@ struct TensorEvent {
   const std::vector<TensorRegion>* regions = nullptr;
   uint64_t op = 0;               ///< Mma, MmaDone: AsyncOpInfo::id. Commit: the last one that it tracks; 0: none
   uint64_t amount = 0;           ///< Load, Store: bytes of registers; Mma: 2·M·N·K
+  bool reads_d = false;          ///< Mma: enable-input-d
   uint64_t shape = 0;            ///< Mma: equal for MMAs of one kind, shape and accumulator
   Cta* barrier_owner = nullptr;  ///< Commit: whose barrier
   uint32_t barrier = 0;          ///< Commit: its shared::cta offset

@@ -275,6 +275,7 @@ struct Launch {
   std::string output;                   ///< of vprintf, bounded
   std::vector<Diagnostic> diagnostics;  ///< what was found, in order
   std::vector<std::string> state;       ///< deadlock report
+  std::string failure;                  ///< message of the fault or hang that ended it
   /// A call: nodes form a tree, so equal stacks have equal numbers.
   struct StackNode {
     uint32_t parent;     ///< node of the caller

@@ -1,6 +1,6 @@
 // Wrong: bit 16 says that b is transposed, because the product is a times b transposed.
 // The bit means MN-major. A legal MMA reads b's own bytes in another order, and the result is wrong.
-// expect: none
+// expect: advisory-descriptor @ 165
 // needs: checker
 // blind: unrun
 #include <cuda_bf16.h>

@@ -1,6 +1,6 @@
 // Wrong: the commit stands before the loop.
 // Nothing was issued that it could track, so it arrives at once.
-// expect: commit-tracks-nothing @ 66
+// expect: mma-result-unobserved @ 97
 // needs: checker
 // blind: unrun
 #include <cuda_bf16.h>

@@ -1,6 +1,6 @@
 // Wrong: every MMA adds to the accumulator, the first one too.
-// What stood in tensor memory becomes part of the sum. No ordering is broken; the result is wrong.
-// expect: none
+// What stood in tensor memory becomes part of the sum. Nobody has written it since the allocation.
+// expect: tmem-uninitialized @ 81
 // needs: checker
 // blind: unrun
 #include <cuda_bf16.h>

