@@ -73,7 +73,7 @@ TEST_F(CompileCache, RemovesTheOlderHalfPastItsLimit) {
   store_cached("key", {"ptx", "", ""});
   int files = 0;
   for (const auto& e : fs::directory_iterator(folder_ / "cache")) files += e.path().extension() == ".entry" ? 1 : 0;
-  EXPECT_EQ(files, 513 - 256);
+  EXPECT_EQ(files, 2049 - 1024);
   EXPECT_TRUE(load_cached("key"));
 }
 

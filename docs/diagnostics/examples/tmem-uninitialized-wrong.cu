@@ -1,4 +1,5 @@
-// tmem-uninitialized: the wrong one of the page docs/diagnostics/tmem-uninitialized.md.
+// tmem-uninitialized: the wrong kernel of the page docs/diagnostics/tmem-uninitialized.md.
+// expect: tmem-uninitialized @ 17
 // run: --grid 1 --block 32 --arg in:1280 --arg out:1024 --arg int:1280
 #include "course.cuh"
 #include "descriptors.cuh"

@@ -2190,17 +2190,17 @@ void Checker::State::add_causes(bool deadlock) {
 /// Arrivals that overrun a barrier which nobody ever waits for: where an access went wrong for the same lack, that says
 /// it better.
 void Checker::State::drop_consequences() {
-  // Two accesses without any order, found in both orders: the finding that says more stands.
+  // Two accesses without any order, found in both orders: the finding that says more goes first.
   std::vector<std::pair<uint32_t, uint32_t>> told;  // lines of the later and the earlier access
   for (const Finding& f : findings) {
     const Diagnostic& d = f.diagnostic;
     if (d.id != "data-race" && rank_of(d) == 4 && !d.related.empty())
       told.emplace_back(d.place.line, d.related.front().place.line);
   }
-  std::erase_if(findings, [&told](const Finding& f) {
+  std::stable_partition(findings.begin(), findings.end(), [&told](const Finding& f) {
     const Diagnostic& d = f.diagnostic;
-    return d.id == "data-race" && !d.related.empty() &&
-           std::find(told.begin(), told.end(), std::pair{d.related.front().place.line, d.place.line}) != told.end();
+    return d.id != "data-race" || d.related.empty() ||
+           std::find(told.begin(), told.end(), std::pair{d.related.front().place.line, d.place.line}) == told.end();
   });
   const bool access = std::any_of(findings.begin(), findings.end(), [](const Finding& f) {
     return f.diagnostic.severity == Severity::Error && rank_of(f.diagnostic) == 4;
