@@ -114,6 +114,19 @@ void copy(benchmark::State& state, Watch watch) {
   state.counters["copies"] = rate(launches * kCopies);
 }
 
+/// Chains of four MMAs of 128×256×16 bf16, launch and all: multiply-adds count two.
+void mma_chain(benchmark::State& state, Watch watch) {
+  constexpr uint32_t kChains = 250;
+  Loaded loaded;
+  uint64_t launches = 0;
+  for (auto _ : state) {
+    loaded.run(state, "mma", machine::kWarpSize, kChains, watch);
+    launches++;
+    if (state.error_occurred()) break;
+  }
+  state.counters["flops"] = rate(launches * kChains * 4 * 2 * 128 * 256 * 16);
+}
+
 /// The solution of 04a, as kept in the repository, on tiles of 4096 bytes, each copied from one buffer and written to
 /// another: tiles a second, and bytes of shadow memory for each byte of global memory touched.
 void two_copies(benchmark::State& state, uint32_t tiles, Watch watch) {
@@ -236,6 +249,7 @@ void register_all() {
   for (const auto& [suffix, watch] : watches) {
     if (watch == Watch::TraceAndAccesses) continue;  // the same as /trace: it has no loads and stores
     add("bulk_copy" + suffix, [watch = watch](benchmark::State& s) { copy(s, watch); });
+    add("mma_chain" + suffix, [watch = watch](benchmark::State& s) { mma_chain(s, watch); });
   }
   for (const uint32_t threads : {32u, 1024u}) {
     benchmark::RegisterBenchmark(("noop_launch/threads:" + std::to_string(threads)).c_str(), [threads](

@@ -195,6 +195,77 @@ $L_exit:
 }
 )";
 
+// One warp; lane 0 issues four MMAs of 128×256×16, the K of a swizzle atom, commits and waits. A: 128 rows, B: 256 rows
+// of 128 bytes, 128-byte swizzle.
+constexpr std::string_view kMma = R"((
+  .param .u64 in,
+  .param .u32 iterations
+)
+{
+  .reg .pred %p<6>;
+  .reg .b32 %r<16>;
+  .reg .b64 %rd<8>;
+  .shared .align 1024 .b8 tiles[40960];
+  .shared .align 8 .b64 full;
+  .shared .align 8 .b64 done;
+  .shared .align 4 .b32 slot;
+  .loc 1 60 3
+  ld.param.u64 %rd1, [in];
+  ld.param.u32 %r1, [iterations];
+  cvta.to.global.u64 %rd1, %rd1;
+  mov.u32 %r2, slot;
+  tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [%r2], 256;
+  mov.u32 %r3, %tid.x;
+  setp.ne.s32 %p1, %r3, 0;
+  @%p1 bra $L_done;
+  mbarrier.init.shared.b64 [full], 1;
+  mbarrier.init.shared.b64 [done], 1;
+  fence.mbarrier_init.release.cluster;
+  mbarrier.arrive.expect_tx.shared.b64 %rd2, [full], 40960;
+  cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes [tiles], [%rd1], 16384, [full];
+  cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes [tiles+16384], [%rd1], 16384, [full];
+  cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes [tiles+32768], [%rd1], 8192, [full];
+$L_full:
+  mbarrier.try_wait.parity.shared.b64 %p2, [full], 0;
+  @!%p2 bra $L_full;
+  ld.shared.u32 %r4, [slot];
+  mov.u32 %r5, tiles;
+  shr.u32 %r5, %r5, 4;
+  or.b32 %r5, %r5, 65536;
+  mov.u32 %r6, 0x40004040;
+  mov.b64 %rd3, {%r5, %r6};
+  add.s64 %rd4, %rd3, 512;
+  mov.u32 %r7, 0;
+  setp.ne.s32 %p3, %r7, 0;
+  setp.eq.s32 %p4, %r7, 0;
+$L_loop:
+  .loc 1 70 5
+  tcgen05.mma.cta_group::1.kind::f16 [%r4], %rd3, %rd4, 0x08400490, %p3;
+  add.s64 %rd5, %rd3, 2;
+  add.s64 %rd6, %rd4, 2;
+  tcgen05.mma.cta_group::1.kind::f16 [%r4], %rd5, %rd6, 0x08400490, %p4;
+  add.s64 %rd5, %rd3, 4;
+  add.s64 %rd6, %rd4, 4;
+  tcgen05.mma.cta_group::1.kind::f16 [%r4], %rd5, %rd6, 0x08400490, %p4;
+  add.s64 %rd5, %rd3, 6;
+  add.s64 %rd6, %rd4, 6;
+  tcgen05.mma.cta_group::1.kind::f16 [%r4], %rd5, %rd6, 0x08400490, %p4;
+  tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 [done];
+  and.b32 %r8, %r7, 1;
+$L_wait:
+  mbarrier.try_wait.parity.shared.b64 %p2, [done], %r8;
+  @!%p2 bra $L_wait;
+  add.s32 %r7, %r7, 1;
+  setp.lt.u32 %p5, %r7, %r1;
+  @%p5 bra $L_loop;
+$L_done:
+  bar.warp.sync -1;
+  ld.shared.u32 %r4, [slot];
+  tcgen05.dealloc.cta_group::1.sync.aligned.b32 %r4, 256;
+  ret;
+}
+)";
+
 std::string loop(std::string_view name, std::string_view body) {
   return fmt::format(".visible .entry {}{}{}", name, kPrologue, body);
 }
@@ -203,8 +274,8 @@ std::string loop(std::string_view name, std::string_view body) {
 
 std::string_view kernels() {
   static const std::string kText =
-      fmt::format("{}.file 1 \"bench.cu\"\n{}{}{}{}.visible .entry copy{}", kHeader, kNoop,
-                  loop("arithmetic", kArithmetic), loop("shared", kShared), loop("divergent", kDivergent), kCopy);
+      fmt::format("{}.file 1 \"bench.cu\"\n{}{}{}{}.visible .entry copy{}.visible .entry mma{}", kHeader, kNoop,
+                  loop("arithmetic", kArithmetic), loop("shared", kShared), loop("divergent", kDivergent), kCopy, kMma);
   return kText;
 }
 

@@ -17,6 +17,8 @@ inline constexpr int kCopyBytes = 16384;
 ///                                         blocks of at most 256 threads
 ///   `divergent`(u64 out, u32 iterations)  odd and even lanes take different sides of a branch and meet behind it
 ///   `copy`(u64 in, u32 iterations)        thread 0 waits for one bulk copy of kCopyBytes after another
+///   `mma`(u64 in, u32 iterations)         one warp; thread 0 issues four tcgen05.mma of 128×256×16 bf16, commits,
+///   waits
 /// A thread executes 16 instructions in an iteration of the first three loops. `out` holds 4 bytes for each thread,
 /// `in` kCopyBytes.
 std::string_view kernels();

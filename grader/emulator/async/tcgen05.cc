@@ -395,27 +395,41 @@ constexpr uint8_t kTensorA = 1;
 struct Footprint {
   std::vector<machine::ByteRun> runs;
   std::vector<uint32_t> units;
-  uint32_t end = 0;  ///< behind the last byte
+  uint32_t end = 0;                         ///< behind the last byte
+  std::vector<DescriptorProblem> problems;  ///< then the others may be empty
 };
 
-const Footprint& footprint_of(const SmemDescriptor& d, const MatrixOperand& o) {
+/// Footprints by descriptor and operand. References stay valid until the next trim().
+class FootprintCache {
+ public:
+  const Footprint& of(const SmemDescriptor& d, const MatrixOperand& o) {
+    const Key key{d.bits, uint64_t{o.rows} << 32 | uint64_t{o.k} << 16 | uint64_t{o.element_bits} << 8 |
+                              static_cast<uint64_t>(o.kind) << 2 | uint64_t{o.name == 'A'} << 1 | uint64_t{o.mn_major} |
+                              static_cast<uint64_t>(o.type) << 56};
+    const auto [entry, is_new] = entries_.try_emplace(key);
+    Footprint& f = entry->second;
+    if (!is_new) return f;
+    f.problems = check_smem_descriptor(d, o);
+    if (std::any_of(f.problems.begin(), f.problems.end(), [](const auto& p) { return !p.advisory; })) return f;
+    for (const ByteRun& r : footprint(d, o)) {
+      f.runs.push_back({r.offset, r.bytes});
+      f.end = r.offset + r.bytes;
+    }
+    operand_units(d, o, f.units);
+    return f;
+  }
+  /// Keeps it small.
+  void trim() {
+    if (entries_.size() >= 1024) entries_.clear();
+  }
+
+ private:
   struct Key {
     uint64_t bits, operand;
     bool operator<(const Key& k) const { return bits != k.bits ? bits < k.bits : operand < k.operand; }
   };
-  static thread_local std::map<Key, Footprint> cache;
-  const Key key{d.bits,
-                uint64_t{o.rows} << 32 | uint64_t{o.k} << 16 | uint64_t{o.element_bits} << 8 | (o.mn_major ? 1u : 0u)};
-  if (const auto found = cache.find(key); found != cache.end()) return found->second;
-  if (cache.size() >= 1024) cache.clear();
-  Footprint f;
-  for (const ByteRun& r : footprint(d, o)) {
-    f.runs.push_back({r.offset, r.bytes});
-    f.end = r.offset + r.bytes;
-  }
-  operand_units(d, o, f.units);
-  return cache.emplace(key, std::move(f)).first->second;
-}
+  std::map<Key, Footprint> entries_;
+};
 
 /// Faults with the first rule that is broken, notes what the ISA leaves open.
 void judge(Warp& w, const Inst& i, int lane, const std::vector<DescriptorProblem>& problems) {
@@ -470,11 +484,13 @@ void issue_mma(Warp& w, const Inst& i, int lane) {
                                  r.column, r.column + r.columns - 1, describe_allocations(core.memory)));
   }
 
+  static thread_local FootprintCache cache;
+  cache.trim();
   std::vector<MatrixRead> matrices;
   const auto shared_operand = [&](SmemDescriptor& descriptor, uint64_t bits, const MatrixOperand& operand) {
     descriptor = decode_smem_descriptor(bits);
-    judge(w, i, lane, check_smem_descriptor(descriptor, operand));
-    const Footprint& f = footprint_of(descriptor, operand);
+    const Footprint& f = cache.of(descriptor, operand);
+    judge(w, i, lane, f.problems);
     if (f.end > cta.smem.size() || f.runs.front().address < machine::kSharedBase) {
       throw make_fault("bad-descriptor",
                        fmt::format("{}: matrix {} of the MMA covers bytes from {} to offset {:#x}, and the block has "

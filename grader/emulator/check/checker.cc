@@ -465,6 +465,11 @@ struct Checker::State {
     return known(c, (reading_only ? kBulkReadKey : kBulkWriteKey) | o.thread_key) > o.sequence;
   }
 
+  /// MMAs of one thread finish in order: that the later one is over says the same of the earlier one.
+  static bool same_mma_thread(const Operation& a, const Operation& b) {
+    return a.info.kind == AsyncOpInfo::Kind::Mma && b.info.kind == a.info.kind && a.thread_key == b.thread_key;
+  }
+
   /// The id for an access that meets an unfinished operation: if somebody waited for groups since its issue, that wait
   /// did not cover it (depth, kind or thread), or the operation was never committed; a wait that covers it, not passed
   /// on, is no fault of the group.
@@ -925,7 +930,8 @@ void Checker::State::async_reads(Plane& plane, const RowPiece& piece, const Oper
   }
   ReadRecord* record = nullptr;
   for (ReadRecord& r : plane.reads) {
-    if (r.party != Party::Async || !complete(operations[r.n], k.order, true)) continue;
+    if (r.party != Party::Async || !(same_mma_thread(operations[r.n], o) || complete(operations[r.n], k.order, true)))
+      continue;
     if (record == nullptr && r.words == piece.words) {
       record = &r;
     } else {
@@ -1505,21 +1511,55 @@ void Checker::State::commit_arrives(CtaState& cta, const BarrierState& b, const 
 /// written by somebody.
 void Checker::State::mma_reads(const AsyncOpInfo& info, uint32_t index, const Knowledge& k) {
   CtaState& cta = of(*info.source_owner);
+  const Operation& me = operations[index];
+  // Rows of a matrix are mostly alike: written by one copy, read by one MMA before. What was found out for one of them
+  // is kept for the next.
+  uint32_t over = ~0u;     // a copy that is complete
+  uint32_t earlier = ~0u;  // an earlier MMA of this thread, which is over when this one is
   for (const machine::MatrixRead& matrix : *info.matrices) {
     std::vector<uint32_t> unwritten;  // 16-byte units, by offset
-    for (const machine::ByteRun& run : *matrix.runs) {
-      Shadow::pieces(run.address, run.bytes, [&](const RowPiece& piece) {
-        uint32_t missing = 0;
-        cta.shared.visit(piece, [&](Plane& plane, uint32_t) {
-          uint32_t written = 0;
-          for (const WriteRecord& w : plane.writes) written |= w.words;
-          missing |= piece.words & ~written;
-          async_reads(plane, piece, operations[index], k, index, Region::Shared);
-        });
-        for (uint32_t unit = 0; missing != 0 && unit < 8; unit++) {
-          if ((missing >> 4 * unit & 0xf) != 0) unwritten.push_back(static_cast<uint32_t>(piece.row) + 16 * unit);
+    const auto same_as_before = [&](uint64_t row, uint32_t words) {
+      Plane* plane = cta.shared.whole(row);
+      if (plane == nullptr || plane->writes.size() != 1) return false;
+      const WriteRecord& w = plane->writes[0];
+      if (w.party != Party::Async || w.n != over || (words & ~w.words) != 0) return false;
+      for (ReadRecord& r : plane->reads) {
+        if (r.party != Party::Async || r.n != earlier || r.words != words) continue;
+        r.n = index;
+        r.inst = info.inst;
+        return true;
+      }
+      return false;
+    };
+    const auto read = [&](uint64_t row, uint32_t words) {
+      if (same_as_before(row, words)) return;
+      RowPiece piece;
+      piece.row = row;
+      piece.words = words;
+      uint32_t missing = 0;
+      cta.shared.visit(piece, [&](Plane& plane, uint32_t) {
+        uint32_t written = 0;
+        for (const WriteRecord& w : plane.writes) {
+          written |= w.words;
+          if (w.party == Party::Async && complete(operations[w.n], k.order, false)) over = w.n;
         }
+        for (const ReadRecord& r : plane.reads) {
+          if (r.party == Party::Async && r.words == words && same_mma_thread(operations[r.n], me)) earlier = r.n;
+        }
+        missing |= words & ~written;
+        async_reads(plane, piece, me, k, index, Region::Shared);
       });
+      for (uint32_t unit = 0; missing != 0 && unit < 8; unit++) {
+        if ((missing >> 4 * unit & 0xf) != 0) unwritten.push_back(static_cast<uint32_t>(row) + 16 * unit);
+      }
+    };
+    for (const machine::ByteRun& run : *matrix.runs) {  // multiples of 16 bytes
+      for (uint64_t at = run.address, end = run.address + run.bytes; at < end;) {
+        const uint64_t row = at & ~(Shadow::kRowBytes - 1), stop = std::min(end, row + Shadow::kRowBytes);
+        const auto first = static_cast<uint32_t>((at - row) / 4), count = static_cast<uint32_t>((stop - at) / 4);
+        read(row, (count == 32 ? ~0u : (1u << count) - 1) << first);
+        at = stop;
+      }
     }
     if (!unwritten.empty()) unwritten_operand(info, matrix, unwritten);
   }
@@ -2190,7 +2230,8 @@ void Checker::State::add_causes(bool deadlock) {
 /// Arrivals that overrun a barrier which nobody ever waits for: where an access went wrong for the same lack, that says
 /// it better.
 void Checker::State::drop_consequences() {
-  // Two accesses without any order, found in both orders: the finding that says more goes first.
+  // Two accesses without any order, found in both orders: the order in which they stand in the text is the one that was
+  // meant, so what is found of the other one goes behind.
   std::vector<std::pair<uint32_t, uint32_t>> told;  // lines of the later and the earlier access
   for (const Finding& f : findings) {
     const Diagnostic& d = f.diagnostic;
@@ -2199,7 +2240,7 @@ void Checker::State::drop_consequences() {
   }
   std::stable_partition(findings.begin(), findings.end(), [&told](const Finding& f) {
     const Diagnostic& d = f.diagnostic;
-    return d.id != "data-race" || d.related.empty() ||
+    return d.id != "data-race" || d.related.empty() || d.related.front().place.line < d.place.line ||
            std::find(told.begin(), told.end(), std::pair{d.related.front().place.line, d.place.line}) == told.end();
   });
   const bool access = std::any_of(findings.begin(), findings.end(), [](const Finding& f) {

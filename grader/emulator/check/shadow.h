@@ -126,6 +126,12 @@ class Shadow {
       f(p);
     }
   }
+  /// The records of a row of which only whole words were touched; nullptr where it is split. Who uses them must not
+  /// make them grow.
+  Plane* whole(uint64_t row) {
+    Row& r = row_of(row);
+    return r.bytes ? nullptr : &r.whole;
+  }
   /// Forgets everything and gives the memory back.
   void clear();
   /// Bytes of host memory in use, without what the heap and the table of pages add.
