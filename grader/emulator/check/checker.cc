@@ -2231,17 +2231,24 @@ void Checker::State::add_causes(bool deadlock) {
 /// it better.
 void Checker::State::drop_consequences() {
   // Two accesses without any order, found in both orders: the order in which they stand in the text is the one that was
-  // meant, so what is found of the other one goes behind.
-  std::vector<std::pair<uint32_t, uint32_t>> told;  // lines of the later and the earlier access
+  // meant, so what is found of the other one goes behind. And where some lanes lack the order, the fence that others lack
+  // is not the point.
+  using Lines = std::pair<uint32_t, uint32_t>;  // of the later and the earlier access
+  std::vector<Lines> races, others;
   for (const Finding& f : findings) {
     const Diagnostic& d = f.diagnostic;
-    if (d.id != "data-race" && rank_of(d) == 4 && !d.related.empty())
-      told.emplace_back(d.place.line, d.related.front().place.line);
+    if (rank_of(d) == 4 && !d.related.empty())
+      (d.id == "data-race" ? races : others).emplace_back(d.place.line, d.related.front().place.line);
   }
-  std::stable_partition(findings.begin(), findings.end(), [&told](const Finding& f) {
+  const auto in = [](const std::vector<Lines>& list, uint32_t later, uint32_t earlier) {
+    return std::find(list.begin(), list.end(), Lines{later, earlier}) != list.end();
+  };
+  std::stable_partition(findings.begin(), findings.end(), [&](const Finding& f) {
     const Diagnostic& d = f.diagnostic;
-    return d.id != "data-race" || d.related.empty() || d.related.front().place.line < d.place.line ||
-           std::find(told.begin(), told.end(), std::pair{d.related.front().place.line, d.place.line}) == told.end();
+    if (d.related.empty()) return true;
+    const uint32_t later = d.place.line, earlier = d.related.front().place.line;
+    if (d.id == "data-race") return earlier < later || !in(others, earlier, later);
+    return d.id != "missing-proxy-fence" || !in(races, later, earlier);
   });
   const bool access = std::any_of(findings.begin(), findings.end(), [](const Finding& f) {
     return f.diagnostic.severity == Severity::Error && rank_of(f.diagnostic) == 4;
