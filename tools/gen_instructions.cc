@@ -34,9 +34,11 @@ constexpr Family kFamilies[] = {
     {"9.7.8", "Logic and shift"},
     {"9.7.9", "Data movement and conversion"},
     {"9.7.9.25", "Asynchronous copies"},
+    {"9.7.9.27", "Tensor copies"},
     {"9.7.12", "Control flow"},
     {"9.7.13", "Synchronization and communication"},
     {"9.7.13.15", "mbarrier"},
+    {"9.7.16", "Tensor memory and tcgen05"},
     {"9.7.18", "Stack"},
     {"9.7.19", "Miscellaneous"},
 };

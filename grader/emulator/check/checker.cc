@@ -2231,8 +2231,8 @@ void Checker::State::add_causes(bool deadlock) {
 /// it better.
 void Checker::State::drop_consequences() {
   // Two accesses without any order, found in both orders: the order in which they stand in the text is the one that was
-  // meant, so what is found of the other one goes behind. And where some lanes lack the order, the fence that others lack
-  // is not the point.
+  // meant, so what is found of the other one goes behind. And where some lanes lack the order, the fence that others
+  // lack is not the point.
   using Lines = std::pair<uint32_t, uint32_t>;  // of the later and the earlier access
   std::vector<Lines> races, others;
   for (const Finding& f : findings) {
