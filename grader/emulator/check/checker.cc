@@ -194,16 +194,12 @@ struct Operation {
   uint64_t thread_key = 0;   ///< group component of the issuing thread
   uint64_t sequence = 0;     ///< among that thread's operations of this kind
   uint64_t group_waits = 0;  ///< of the CTA before the issue
-  /// Of an MMA: what its thread knew at the issue. Who sees the MMA complete comes after the copies that had to be
-  /// complete before it was issued: that is what lets a stage be filled again.
-  ///@{
-  ClockPtr known_order, known_any;
-  ///@}
 };
 
 /// Groups of one thread.
 struct ThreadState {
   uint64_t bulk_issued = 0, copy_issued = 0, mma_issued = 0;
+  ClockPtr mma_order, mma_any;  ///< what it knew when it issued its last MMA
   std::vector<uint32_t> uncommitted;               ///< MMAs that no commit tracks yet, as operation numbers
   std::vector<uint64_t> bulk_groups, copy_groups;  ///< operations issued when each was committed
 };
@@ -229,6 +225,17 @@ struct TensorColumns {
 /// EmptyCommit::phase of one that has not arrived yet.
 constexpr uint64_t kNotArrived = ~uint64_t{0};
 
+/// A commit that has not arrived yet.
+struct PendingCommit {
+  const Inst* inst = nullptr;
+  std::vector<uint32_t> operations;  ///< MMAs that no commit before it tracked
+  /// What its thread knew when it issued its last MMA. Who sees the MMA complete comes after the copies that had to be
+  /// complete before it was issued: that is what lets a stage be filled again.
+  ///@{
+  ClockPtr order, any;
+  ///@}
+};
+
 /// A commit that tracked nothing.
 struct EmptyCommit {
   uint64_t barrier;  ///< clock key
@@ -250,7 +257,7 @@ struct CtaState {
   std::array<std::vector<TensorColumns>, 8> tensor;  ///< of each 16 lanes, by column, disjoint
   std::vector<EmptyCommit> empty_commits;
   /// Commits on their way to each barrier, in order: what they track; no operation: nothing.
-  std::unordered_map<uint64_t, std::deque<std::vector<uint32_t>>> commits;
+  std::unordered_map<uint64_t, std::deque<PendingCommit>> commits;
   const Cta* cta = nullptr;
 };
 
@@ -609,7 +616,7 @@ struct Checker::State {
     uint16_t begin, end;  ///< columns
     const LaneGroup* group;
   };
-  void commit_arrives(CtaState& cta, const BarrierState& b, const MbarrierEvent& e);
+  void commit_arrives(CtaState& cta, BarrierState& b, const MbarrierEvent& e);
   void mma_reads(const AsyncOpInfo& info, uint32_t index, const Knowledge& k);
   void unwritten_operand(const AsyncOpInfo& info, const machine::MatrixRead& matrix,
                          const std::vector<uint32_t>& unwritten);
@@ -1364,8 +1371,6 @@ void Checker::mbarrier(const MbarrierEvent& e) {
         const uint64_t component = (o.info.kind == AsyncOpInfo::Kind::Mma ? kMmaKey : kCpAsyncKey) | o.thread_key;
         b.arrived.order = Clock::with(b.arrived.order, component, o.sequence + 1);
         b.arrived.any = Clock::with(b.arrived.any, component, o.sequence + 1);
-        b.arrived.order = Clock::with_others(b.arrived.order, o.known_order);
-        b.arrived.any = Clock::with_others(b.arrived.any, o.known_any);
       }
       break;
     case Kind::PhaseComplete:
@@ -1432,8 +1437,8 @@ void Checker::async_op(const AsyncOpInfo& info, AsyncOpInfo::Milestone milestone
     o.sequence = t.copy_issued++;
   } else if (info.kind == Kind::Mma) {
     o.sequence = t.mma_issued++;
-    o.known_order = k.order;
-    o.known_any = k.any;
+    t.mma_order = k.order;
+    t.mma_any = k.any;
     t.uncommitted.push_back(index);
   } else if (info.mbarrier_owner == nullptr) {
     o.sequence = t.bulk_issued++;
@@ -1493,14 +1498,20 @@ void Checker::async_op(const AsyncOpInfo& info, AsyncOpInfo::Milestone milestone
 // --- tensor memory ---
 
 /// A commit that this barrier waited for arrives: what it tracked belongs to this phase.
-void Checker::State::commit_arrives(CtaState& cta, const BarrierState& b, const MbarrierEvent& e) {
+void Checker::State::commit_arrives(CtaState& cta, BarrierState& b, const MbarrierEvent& e) {
   const auto pending = cta.commits.find(b.key);
-  if (pending == cta.commits.end() || pending->second.empty()) return;
-  for (const uint32_t index : pending->second.front()) {
+  if (pending == cta.commits.end()) return;
+  const auto found = std::find_if(pending->second.begin(), pending->second.end(),
+                                  [&e](const PendingCommit& c) { return c.inst == e.inst; });
+  if (found == pending->second.end()) return;  // an arrive of cp.async
+  const PendingCommit commit = std::move(*found);
+  pending->second.erase(found);
+  b.arrived.order = Clock::with_others(b.arrived.order, commit.order);
+  b.arrived.any = Clock::with_others(b.arrived.any, commit.any);
+  for (const uint32_t index : commit.operations) {
     operations[index].phase = e.phase;
     operations[index].signalled = true;
   }
-  pending->second.pop_front();
   if (e.op != 0) return;
   for (EmptyCommit& x : cta.empty_commits) {
     if (x.barrier == b.key && x.inst == e.inst && x.phase == kNotArrived) x.phase = e.phase;
@@ -1889,11 +1900,14 @@ void Checker::tensor(const machine::TensorEvent& e) {
     case Kind::Commit: {
       const uint64_t barrier = s.of(*e.barrier_owner).barriers[e.barrier].key;
       const uint32_t thread = e.warp->first_thread() + static_cast<uint32_t>(__builtin_ctz(e.mask));
-      std::vector<uint32_t>& open = cta.threads[thread].uncommitted;
-      for (const uint32_t index : open) s.operations[index].barrier = barrier;
-      cta.commits[barrier].push_back(std::move(open));
-      open.clear();
-      if (e.op == 0) cta.empty_commits.push_back({barrier, kNotArrived, e.inst, w.key, e.mask});
+      ThreadState& t = cta.threads[thread];
+      for (const uint32_t index : t.uncommitted) s.operations[index].barrier = barrier;
+      cta.commits[barrier].push_back({e.inst, std::exchange(t.uncommitted, {}), t.mma_order, t.mma_any});
+      if (e.op != 0) break;
+      const auto same = std::find_if(cta.empty_commits.begin(), cta.empty_commits.end(), [&](const EmptyCommit& x) {
+        return x.barrier == barrier && x.inst == e.inst && x.key == w.key && x.mask == e.mask && x.phase != kNotArrived;
+      });
+      if (same == cta.empty_commits.end()) cta.empty_commits.push_back({barrier, kNotArrived, e.inst, w.key, e.mask});
       break;
     }
     default:
