@@ -311,7 +311,8 @@ def judge(head, full, graded, diagnostics):
     first = f"{eligible[0]['id']} @ {eligible[0]['line']}" if eligible else "nothing"
     if not graded:
         return "wrong", "is not graded"
-    if full:
+    # A warning or a note costs no points.
+    if full and first == wanted and eligible[0].get("severity", "error") == "error":
         return "wrong", "gets full marks"
     return ("named", "") if first == wanted else ("wrong", f"reported: {first}")
 
@@ -445,6 +446,7 @@ def check_self():
     assert judge(head, False, True, [dict(dead, line=3), dead])[0] == "wrong"
     assert judge(head, False, True, [dict(dead, schedule="lazy")])[0] == "wrong"
     assert judge(dict(head, any=True), False, True, [dict(dead, schedule="lazy")])[0] == "named"
+    assert judge(head, True, True, [dict(dead, severity="warning")])[0] == "named"
     assert judge(head, True, True, [dead])[0] == "wrong" and judge(head, False, True, [])[0] == "wrong"
     clean = {"registers": 32, "spill_stores": 0, "spill_loads": 0, "stack": 0}
     assert local_memory_problem(clean) == "" and local_memory_problem(dict(clean, stack=8)) == "8 bytes of stack"

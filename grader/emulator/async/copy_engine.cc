@@ -135,6 +135,12 @@ void enter(Copy& c) {
     }
   }
   if (info.source_owner != nullptr) {
+    const auto offset = static_cast<uint32_t>(info.source);
+    if (hooks().hits_barrier(*info.source_owner, offset, info.bytes)) {
+      launch.report(*info.inst, "barrier-overwritten",
+                    fmt::format("{} of {} bytes from `{}` reads a live mbarrier", c.noun, info.bytes,
+                                launch.program->describe_shared(offset)));
+    }
     if (InFlight* f = entry(*info.source_owner, info.id); f != nullptr) {
       f->reads_shared = true;
     } else {

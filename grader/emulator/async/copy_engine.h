@@ -13,16 +13,16 @@ namespace handoff::async {
 /// An operation of the copy engine. Who issues one fills `info` (all but `id`) and the fields below, then calls
 /// start().
 struct Copy {
-  machine::AsyncOpInfo info{};
+  machine::AsyncOpInfo info{};  ///< what observers are told
   /// Bytes of shared memory from the start of the destination to the end of the last byte written.
   uint32_t shared_extent = 0;
   bool reduces = false;   ///< the destination keeps its contents until it is combined with
   const char* noun = "";  ///< for messages: "a bulk copy"
   // Set by start():
-  machine::Domain* domain = nullptr;
-  std::shared_ptr<Group> group;    ///< of operations that signal no mbarrier
-  std::vector<std::byte> staging;  ///< info.bytes bytes between source read and destination written
-  uint32_t pieces_left = 1;        ///< pieces of `staging` that are not written yet
+  machine::Domain* domain = nullptr;  ///< whose events complete it
+  std::shared_ptr<Group> group;       ///< of operations that signal no mbarrier
+  std::vector<std::byte> staging;     ///< info.bytes bytes between source read and destination written
+  uint32_t pieces_left = 1;           ///< pieces of `staging` that are not written yet
 
   virtual ~Copy() = default;
   /// Fills `staging` from the source.

@@ -171,21 +171,26 @@ void alloc(Warp& w, const Inst& i, LaneMask mask) {
   }
   m.allocations.push_back({static_cast<uint32_t>(column), columns, &i});
   m.last_columns = columns;
+  if (hooks().hits_barrier(*p.owner, p.offset, 4)) {
+    w.cta->launch->report(i, "barrier-overwritten",
+                          fmt::format("{} leaves the address of its columns in the live mbarrier `{}`", who(w, mask),
+                                      barrier_name(*p.owner, p.offset & ~7u)));
+  }
   const auto result = static_cast<uint32_t>(column);
   std::memcpy(p.owner->shared(p.offset), &result, 4);
   machine::touch_shared(*p.owner);
-  const std::vector<TensorRegion> regions{{0xff, static_cast<uint16_t>(column), static_cast<uint16_t>(columns), true}};
-  TensorEvent e{TensorEvent::Kind::Alloc, &w, &i, mask};
-  e.regions = &regions;
-  notify(*w.cta, e);
   if (machine::watches_accesses(*w.cta->launch)) {
-    // The warp writes the address as one: lane 0 for all of them.
+    // The warp writes the address as one: the first lane for all of them, who come after it.
     uint64_t addresses[machine::kWarpSize];
     std::fill(std::begin(addresses), std::end(addresses), uint64_t{p.offset});
     machine::watcher(*w.cta->launch)
         ->access({&w, &i, LaneMask{1} << lane, machine::Access::Kind::Write, Region::Shared, machine::Sem::Weak,
                   machine::Scope::None, 4, addresses, p.owner});
   }
+  const std::vector<TensorRegion> regions{{0xff, static_cast<uint16_t>(column), static_cast<uint16_t>(columns), true}};
+  TensorEvent e{TensorEvent::Kind::Alloc, &w, &i, mask};
+  e.regions = &regions;
+  notify(*w.cta, e);
 }
 
 /// a = address, b = columns.
@@ -256,10 +261,11 @@ TensorCell place_of(Warp& w, const Inst& i, LaneMask mask, const TensorAccessFor
   }
   const uint32_t quarter = w.index % 4;
   if (at.lane / 32 != quarter) {
-    throw make_fault("tmem-wrong-quarter",
-                     fmt::format("{}: {} at lane {}; warp {} of a block reaches lanes {}-{} only", who(w, mask), what,
-                                 at.lane, w.index, 32 * quarter, 32 * quarter + 31),
-                     "The lane field of the address is 32 * (warp % 4).");
+    throw make_fault(
+        "tmem-wrong-quarter",
+        fmt::format("{}: {} at lane {}; warp {} of a block reaches lanes {}-{} only", who(w, mask), what, at.lane,
+                    w.index, 32 * quarter, 32 * quarter + 31),
+        "The lane, bits 31:16 of the address, is 32 * (warp % 4): base + (32 * (warp % 4) << 16) + column.");
   }
   if (at.lane % form.lanes() != 0) {
     throw make_fault("misaligned", fmt::format("{}: {} at lane {}; this shape starts at a multiple of {} lanes",
@@ -270,8 +276,10 @@ TensorCell place_of(Warp& w, const Inst& i, LaneMask mask, const TensorAccessFor
   for (const auto& [first, count] : form.columns()) {
     const uint32_t column = at.column + first;
     if (column + count > kTensorMemoryColumns || !m.holds(column, count)) {
-      throw make_fault("tmem-not-allocated", fmt::format("{}: {} touches columns {}-{}; {}", who(w, mask), what, column,
-                                                         column + count - 1, describe_allocations(m)));
+      throw make_fault("tmem-not-allocated",
+                       fmt::format("{}: {} touches columns {}-{}; {}", who(w, mask), what, column, column + count - 1,
+                                   describe_allocations(m)),
+                       "Columns count 32-bit cells of a lane, not bytes.");
     }
     regions.push_back({halves, static_cast<uint16_t>(column), static_cast<uint16_t>(count), write});
   }

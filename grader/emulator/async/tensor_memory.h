@@ -30,8 +30,8 @@ inline TensorCell tensor_cell(uint32_t address) { return {address >> 16, address
 struct TensorAccessForm {
   /// `.shape`.
   enum class Shape : uint8_t { L32x32b, L16x64b, L16x128b, L16x256b, L16x32bx2 };
-  Shape shape = Shape::L32x32b;
-  uint32_t repeat = 1;  ///< N of `.xN`
+  Shape shape = Shape::L32x32b;  ///< lanes and columns that a warp's registers cover
+  uint32_t repeat = 1;           ///< N of `.xN`
   bool packed = false;  ///< `.pack::16b`, `.unpack::16b`: two 16-bit elements of neighbouring columns in a register
   uint32_t split = 0;   ///< immHalfSplitoff of `.16x32bx2`, columns
 

@@ -80,6 +80,8 @@ bool reduces(const AsyncOpInfo& o) {
   return o.kind == AsyncOpInfo::Kind::BulkReduce || o.kind == AsyncOpInfo::Kind::TensorReduce;
 }
 
+constexpr const char* kRelaxed = ": the signal between them is relaxed, which orders nothing";
+
 constexpr const char* kParityHint =
     "The parity to wait for is the phase's number modulo 2: 0 for the first phase, and it flips with each.";
 
@@ -199,7 +201,7 @@ struct Operation {
 /// Groups of one thread.
 struct ThreadState {
   uint64_t bulk_issued = 0, copy_issued = 0, mma_issued = 0;
-  ClockPtr mma_order, mma_any;  ///< what it knew when it issued its last MMA
+  ClockPtr mma_order, mma_any;                     ///< what it knew when it issued its last MMA
   std::vector<uint32_t> uncommitted;               ///< MMAs that no commit tracks yet, as operation numbers
   std::vector<uint64_t> bulk_groups, copy_groups;  ///< operations issued when each was committed
 };
@@ -241,7 +243,7 @@ struct EmptyCommit {
   uint64_t barrier;  ///< clock key
   uint64_t phase;    ///< in which it arrived
   const Inst* inst;
-  uint32_t key;
+  uint32_t key, n;  ///< warp and its step
   LaneMask mask;
 };
 
@@ -303,6 +305,7 @@ int rank_of(const Diagnostic& d) {
                                                     // what mostly follows from one of the others
                                                     {"accumulator-overwritten", 5},
                                                     {"tmem-freed-early", 5},
+                                                    {"tmem-leak", 7},
                                                     {"copy-in-flight-at-exit", 5},
                                                     {"deadlock", 6},
                                                     {"stalled", 6}};
@@ -315,9 +318,7 @@ int rank_of(const Diagnostic& d) {
                                                    "group-not-awaited",
                                                    "mma-result-unobserved",
                                                    "missing-tcgen05-fence",
-                                                   "missing-tcgen05-wait",
-                                                   "accumulator-overwritten",
-                                                   "tmem-freed-early"};
+                                                   "missing-tcgen05-wait"};
   if (const auto found = kRanks.find(d.id); found != kRanks.end()) return found->second;
   return std::find(kAccess.begin(), kAccess.end(), d.id) != kAccess.end() ? 4 : 0;
 }
@@ -338,6 +339,7 @@ struct Checker::State {
   std::vector<Finding> findings;
   std::vector<Suspect> suspects;
   std::set<std::tuple<std::string_view, const Inst*, const Inst*>> known_findings;
+  std::unordered_map<const Inst*, const Inst*> early_uses;  ///< used_before_wait() of each ld
   uint32_t warps_per_cta = 0;
   /// What of() found last.
   ///@{
@@ -589,6 +591,7 @@ struct Checker::State {
     return r == Region::Global ? "fence.proxy.async.global" : "fence.proxy.async.shared::cta";
   }
 
+  uint32_t used_up(const Plane& plane, const ClockPtr& known_to) const;
   void thread_reads(Plane& plane, const RowPiece& piece, const Accessor& a);
   void thread_writes(Plane& plane, const RowPiece& piece, const Accessor& a);
   void async_reads(Plane& plane, const RowPiece& piece, const Operation& o, const Knowledge& k, uint32_t index,
@@ -616,6 +619,8 @@ struct Checker::State {
     uint16_t begin, end;  ///< columns
     const LaneGroup* group;
   };
+  void signals(const Cta& owner, uint32_t offset, const BarrierState& b, const WarpState& w, int lane,
+               const Knowledge& k, const Inst* inst, const char* what, const char* does);
   void commit_arrives(CtaState& cta, BarrierState& b, const MbarrierEvent& e);
   void mma_reads(const AsyncOpInfo& info, uint32_t index, const Knowledge& k);
   void unwritten_operand(const AsyncOpInfo& info, const machine::MatrixRead& matrix,
@@ -623,7 +628,7 @@ struct Checker::State {
   const Inst* used_before_wait(const Inst& load) const;
   void tensor_meets(CtaState& cta, const TensorRecord& a, const TensorAccessor& b);
   void tensor_access(CtaState& cta, WarpState& w, const machine::TensorEvent& e);
-  void unwritten_columns(const machine::TensorEvent& e, const TensorColumns& c);
+  void unwritten_columns(const Inst* inst, const std::string& reader, const TensorColumns& c);
   static void split_columns(std::vector<TensorColumns>& list, uint16_t begin, uint16_t end);
 
   /// An arrival after a wait on the same barrier that was not what the thread needs.
@@ -750,12 +755,31 @@ void Checker::State::thread_reads(Plane& plane, const RowPiece& piece, const Acc
     plane.reads.push_back({a.inst, a.key, a.n, piece.words, Party::Thread, a.strong, piece.lanes, piece.straight});
 }
 
+/// Words of a row that an MMA has read which is known to be over: it came after their last write, so whoever knows it
+/// over comes after that write, too.
+uint32_t Checker::State::used_up(const Plane& plane, const ClockPtr& known_to) const {
+  uint32_t words = 0;
+  for (const ReadRecord& r : plane.reads) {
+    if (r.party == Party::Async && operations[r.n].info.kind == AsyncOpInfo::Kind::Mma &&
+        complete(operations[r.n], known_to, true))
+      words |= r.words;
+  }
+  return words;
+}
+
 void Checker::State::thread_writes(Plane& plane, const RowPiece& piece, const Accessor& a) {
+  const uint32_t passed = used_up(plane, a.k->order);
+  RowPiece rest_of_piece;
+  if (passed != 0) {
+    rest_of_piece = piece;
+    rest_of_piece.words &= ~passed;
+  }
+  const RowPiece& unpassed = passed != 0 ? rest_of_piece : piece;
   for (const WriteRecord& w : plane.writes) {
-    const uint32_t common = w.words & piece.words;
+    const uint32_t common = w.words & unpassed.words;
     if (common == 0) continue;
     if (w.party == Party::Thread) {
-      race_with_write(w, piece, a);
+      race_with_write(w, unpassed, a);
       continue;
     }
     const Operation& o = operations[w.n];
@@ -928,7 +952,7 @@ void Checker::State::async_reads(Plane& plane, const RowPiece& piece, const Oper
              d.message =
                  fmt::format("{} reads {} while {} may still be writing it{}", named(o),
                              bytes_name(region, piece.row + 4 * static_cast<uint64_t>(__builtin_ctz(common)), 4),
-                             issued(p), not_covered(p, false));
+                             issued(p), complete(p, k.any, false) ? std::string(kRelaxed) : not_covered(p, false));
              d.hint = barrier_hint(p);
              d.related = {{place(p.info.inst), may_still(p, "writing")}};
            },
@@ -957,8 +981,9 @@ void Checker::State::async_reads(Plane& plane, const RowPiece& piece, const Oper
 void Checker::State::async_writes(Plane& plane, const RowPiece& piece, const Operation& o, const Knowledge& k,
                                   uint32_t index, Region region, bool reduction) {
   const PartyOf me{Party::Async, o.key, index, 0};
+  const uint32_t passed = used_up(plane, k.order);
   for (const WriteRecord& w : plane.writes) {
-    const uint32_t common = w.words & piece.words;
+    const uint32_t common = w.words & piece.words & ~passed;
     if (common == 0) continue;
     if (w.party == Party::Thread) {
       meets_thread_write(w, common, piece.row, o, k, index, region, "overwrites", "writes too");
@@ -1001,7 +1026,8 @@ void Checker::State::async_writes(Plane& plane, const RowPiece& piece, const Ope
            p.info.inst,
            [&](Diagnostic& d) {
              d.message = fmt::format("{} overwrites {} while {} may still be reading it{}", named(o),
-                                     bytes_name(region, address, 4), issued(p), not_covered(p, true));
+                                     bytes_name(region, address, 4), issued(p),
+                                     complete(p, k.any, true) ? std::string(kRelaxed) : not_covered(p, true));
              d.hint = mma ? barrier_hint(p)
                           : "Wait for the first copy (wait_group.read, or its mbarrier) before the second is issued.";
              d.related = {{place(p.info.inst), may_still(p, "reading")}};
@@ -1448,25 +1474,7 @@ void Checker::async_op(const AsyncOpInfo& info, AsyncOpInfo::Milestone milestone
     o.barrier = b.key;
     b.in_flight += info.bytes;
     if (b.first_copy == nullptr) b.first_copy = info.inst;
-    const bool own = b.init_key == w.key && b.init_lane == info.lane;
-    const auto name = [&info] { return async::barrier_name(*info.mbarrier_owner, info.mbarrier); };
-    if (!own && !State::knows(k.order, b.init_key, b.init_lane, b.init_n)) {
-      s.find("barrier-not-initialized", Severity::Error, info.inst, b.init, [&](Diagnostic& d) {
-        d.message =
-            fmt::format("{} issues a copy that signals `{}`, but nothing orders that after its initialisation at {}",
-                        s.who(w.key, bit), name(), State::at(s.place(b.init)));
-        d.hint = "A barrier of the block between the init and the first use would order them.";
-        d.related = {{s.place(b.init), "initialised here"}};
-      });
-    } else if (b.fence_n == 0 || !(own || State::knows(k.order, b.init_key, b.init_lane, b.fence_n))) {
-      s.find("barrier-init-not-visible", Severity::Warning, info.inst, b.init, [&](Diagnostic& d) {
-        d.message =
-            fmt::format("the copy issued by {} signals `{}`, whose init at {} was not made visible to the copy engine",
-                        s.who(w.key, bit), name(), State::at(s.place(b.init)));
-        d.hint = "fence.mbarrier_init.release.cluster by the initialising thread, after the init.";
-        d.related = {{s.place(b.init), "the fence belongs after this line"}};
-      });
-    }
+    s.signals(*info.mbarrier_owner, info.mbarrier, b, w, info.lane, k, info.inst, "copy", "issues a copy that signals");
   }
   if (info.kind == Kind::Mma) {
     s.mma_reads(info, index, k);
@@ -1495,6 +1503,29 @@ void Checker::async_op(const AsyncOpInfo& info, AsyncOpInfo::Milestone milestone
   });
 }
 
+/// An operation will signal a barrier: is that ordered after the init, and is the init visible to the hardware?
+void Checker::State::signals(const Cta& owner, uint32_t offset, const BarrierState& b, const WarpState& w, int lane,
+                             const Knowledge& k, const Inst* inst, const char* what, const char* does) {
+  const LaneMask bit = LaneMask{1} << lane;
+  const bool own = b.init_key == w.key && b.init_lane == lane;
+  if (!own && !knows(k.order, b.init_key, b.init_lane, b.init_n)) {
+    find("barrier-not-initialized", Severity::Error, inst, b.init, [&](Diagnostic& d) {
+      d.message = fmt::format("{} {} `{}`, but nothing orders that after its initialisation at {}", who(w.key, bit),
+                              does, async::barrier_name(owner, offset), at(place(b.init)));
+      d.hint = "A barrier of the block between the init and the first use would order them.";
+      d.related = {{place(b.init), "initialised here"}};
+    });
+  } else if (b.fence_n == 0 || !(own || knows(k.order, b.init_key, b.init_lane, b.fence_n))) {
+    find("barrier-init-not-visible", Severity::Warning, inst, b.init, [&](Diagnostic& d) {
+      d.message = fmt::format("the {} issued by {} signals `{}`, whose init at {} was not made visible to the {}", what,
+                              who(w.key, bit), async::barrier_name(owner, offset), at(place(b.init)),
+                              what[2] == 'p' ? "copy engine" : "tensor core");
+      d.hint = "fence.mbarrier_init.release.cluster by the initialising thread, after the init.";
+      d.related = {{place(b.init), "the fence belongs after this line"}};
+    });
+  }
+}
+
 // --- tensor memory ---
 
 /// A commit that this barrier waited for arrives: what it tracked belongs to this phase.
@@ -1512,7 +1543,7 @@ void Checker::State::commit_arrives(CtaState& cta, BarrierState& b, const Mbarri
     operations[index].phase = e.phase;
     operations[index].signalled = true;
   }
-  if (e.op != 0) return;
+  if (!commit.operations.empty()) return;
   for (EmptyCommit& x : cta.empty_commits) {
     if (x.barrier == b.key && x.inst == e.inst && x.phase == kNotArrived) x.phase = e.phase;
   }
@@ -1612,7 +1643,9 @@ const Inst* Checker::State::used_before_wait(const Inst& load) const {
   const machine::Program& p = program();
   std::set<uint32_t> registers;
   const auto add = [&](const ptx::Operand& o) {
-    for (const ptx::Operand& e : o.elements) registers.insert(e.reg);
+    for (const ptx::Operand& e : o.elements) {
+      if (e.kind == ptx::Operand::Kind::Register) registers.insert(e.reg);
+    }
     if (o.kind == ptx::Operand::Kind::Register) registers.insert(o.reg);
   };
   const auto uses = [&](const ptx::Operand& o) {
@@ -1641,15 +1674,15 @@ void Checker::State::tensor_meets(CtaState& cta, const TensorRecord& a, const Te
   using Kind = machine::TensorEvent::Kind;
   const LaneGroup& g = *b.group;
   const PartyOf me{Party::Thread, b.key, b.n, b.mask, !b.writes};
-  const std::string columns = fmt::format("columns {}-{} of tensor memory", b.begin, b.end - 1);
-  const std::string doer = b.kind == Kind::Mma ? "the MMA issued by " + who(b.key, b.mask) : who(b.key, b.mask);
+  const auto columns = [&b] { return fmt::format("columns {}-{} of tensor memory", b.begin, b.end - 1); };
+  const auto doer = [&] { return (b.kind == Kind::Mma ? "the MMA issued by " : "") + who(b.key, b.mask); };
   const char* verb = b.kind == Kind::Dealloc ? "frees" : b.writes ? "writes" : "reads";
   const auto report = [&](const char* id, const Inst* where, const std::string& rest, const std::string& hint,
                           const PartyOf& other, const std::string& role) {
     find(
         id, Severity::Error, where, a.inst,
         [&](Diagnostic& d) {
-          d.message = fmt::format("{} {} {} ({}) {}", doer, verb, columns, at(place(b.inst)), rest);
+          d.message = fmt::format("{} {} {} ({}) {}", doer(), verb, columns(), at(place(b.inst)), rest);
           d.hint = hint;
           d.related = {{place(a.inst), role}};
           if (where != b.inst) d.related.push_back({place(b.inst), fmt::format("{} them here", verb)});
@@ -1686,7 +1719,8 @@ void Checker::State::tensor_meets(CtaState& cta, const TensorRecord& a, const Te
             "and this one arrives at once",
             who(x.key, x.mask), at(place(a.inst)), who(a.key, a.mask));
         d.hint = "The thread that issued the MMAs issues the commit.";
-        d.related = {{place(a.inst), "the MMA"}, {place(b.inst), fmt::format("{} {} {} here", doer, verb, columns)}};
+        d.related = {{place(a.inst), "the MMA"},
+                     {place(b.inst), fmt::format("{} {} {} here", doer(), verb, columns())}};
       });
       return;
     }
@@ -1719,7 +1753,7 @@ void Checker::State::tensor_meets(CtaState& cta, const TensorRecord& a, const Te
              d.message = fmt::format(
                  "{} reads {} ({}), which nobody has written yet: nothing orders the MMA issued at {} "
                  "before it",
-                 who(a.key, a.mask), columns, at(place(a.inst)), at(place(b.inst)));
+                 who(a.key, a.mask), columns(), at(place(a.inst)), at(place(b.inst)));
              d.hint = "A wait on the barrier to which the MMA is committed, then tcgen05.fence::after_thread_sync.";
              d.related = {{place(b.inst), "the MMA"}};
            },
@@ -1742,11 +1776,17 @@ void Checker::State::tensor_meets(CtaState& cta, const TensorRecord& a, const Te
   const std::vector<uint32_t>& waits = loads ? warp.tensor_loads_waited : warp.tensor_stores_waited;
   const auto waited = std::upper_bound(waits.begin(), waits.end(), a.n);
   if (waited == waits.end() || (!own && !warp_known(g.now.any, *waited))) {
-    const Inst* use = loads ? used_before_wait(*a.inst) : nullptr;
+    const Inst* use = nullptr;
+    if (loads) {
+      const auto [entry, is_new] = early_uses.try_emplace(a.inst);
+      if (is_new) entry->second = used_before_wait(*a.inst);
+      use = entry->second;
+    }
     report("missing-tcgen05-wait", use != nullptr ? use : b.inst,
            fmt::format("that the {} at {} may still be {}: no {} comes between", access, at(place(a.inst)),
                        loads ? "reading" : "writing", wait),
-           fmt::format("{} by the warp, before the registers are used and before the columns are handed on.", wait),
+           loads ? "tcgen05.wait::ld by the warp, before the columns are written again, handed on or freed."
+                 : "tcgen05.wait::st by the warp, between the store and this access.",
            other, fmt::format("{} here", access));
     return;
   }
@@ -1762,13 +1802,14 @@ void Checker::State::tensor_meets(CtaState& cta, const TensorRecord& a, const Te
       other, fmt::format("{} here", access));
 }
 
-/// An MMA reads columns, as A or as the old D, of which it can know nothing.
-void Checker::State::unwritten_columns(const machine::TensorEvent& e, const TensorColumns& c) {
-  find("tmem-uninitialized", Severity::Error, e.inst, nullptr, [&](Diagnostic& d) {
-    d.message =
-        fmt::format("the MMA reads columns {}-{} of tensor memory, which nobody has written since their allocation",
-                    c.begin, c.end - 1);
-    d.hint = "enable-input-d is false for the first MMA of an accumulator, or tcgen05.st clears it before.";
+/// An MMA, as A or as the old D, or a ld reads columns of which it can know nothing.
+void Checker::State::unwritten_columns(const Inst* inst, const std::string& reader, const TensorColumns& c) {
+  find("tmem-uninitialized", Severity::Error, inst, nullptr, [&](Diagnostic& d) {
+    d.message = fmt::format("{} reads columns {}-{} of tensor memory, which nobody has written since their allocation",
+                            reader, c.begin, c.end - 1);
+    d.hint =
+        "enable-input-d is false for the first MMA of an accumulator, or tcgen05.st clears it before; a ld reads the "
+        "columns that D has.";
   });
 }
 
@@ -1786,6 +1827,17 @@ void Checker::State::tensor_access(CtaState& cta, WarpState& w, const machine::T
   mine.mask = e.mask;
   mine.operation = e.kind == Kind::Mma ? static_cast<uint32_t>(e.op - 1) : 0;
   mine.shape = e.shape;
+  // Lanes that no MMA writes (M = 64) may be loaded with the others: a ld of nothing finds nothing anywhere.
+  bool nothing_there = e.kind == Kind::Load;
+  for (const machine::TensorRegion& region : *e.regions) {
+    for (uint32_t h = 0; h < 8 && nothing_there; h++) {
+      if ((region.halves >> h & 1) == 0) continue;
+      nothing_there = std::none_of(cta.tensor[h].begin(), cta.tensor[h].end(), [&](const TensorColumns& c) {
+        return c.end > region.column && c.begin < region.column + region.columns && !c.records.empty() &&
+               c.records.front().writes;
+      });
+    }
+  }
   for (const machine::TensorRegion& region : *e.regions) {
     mine.writes = region.write;
     const auto begin = region.column, end = static_cast<uint16_t>(region.column + region.columns);
@@ -1798,17 +1850,21 @@ void Checker::State::tensor_access(CtaState& cta, WarpState& w, const machine::T
         for (const TensorRecord& a : c.records) {
           if (!a.writes && !region.write) continue;
           for (const LaneGroup* g : groups) {
+            // An MMA that read what a st wrote, and is over, came after that st.
+            const bool passed =
+                a.kind == Kind::Store && std::any_of(c.records.begin(), c.records.end(), [&](const TensorRecord& r) {
+                  return r.kind == Kind::Mma && complete(operations[r.operation], g->after_any, true);
+                });
+            if (passed) continue;
             tensor_meets(
                 cta, a, {e.kind, e.inst, w.key, w.n, e.mask, region.write, e.shape, mine.operation, c.begin, c.end, g});
           }
         }
         const bool reads = !region.write || (e.kind == Kind::Mma && e.reads_d);
-        if (e.kind == Kind::Mma && reads && (c.records.empty() || !c.records.front().writes)) unwritten_columns(e, c);
-        if (region.write) {
-          c.records.assign(1, mine);
-          continue;
-        }
-        mine.of_nothing = c.records.empty() || !c.records.front().writes;
+        if (e.kind == Kind::Mma && reads && (c.records.empty() || !c.records.front().writes))
+          unwritten_columns(e.inst, "the MMA", c);
+        if (region.write) continue;  // below
+        mine.of_nothing = nothing_there;
         // A newer read by the same warp stands for an older one: both are over when the newer one is.
         const auto same = std::find_if(c.records.begin(), c.records.end(), [&](const TensorRecord& r) {
           return !r.writes && r.kind == mine.kind && r.key == mine.key && r.mask == mine.mask;
@@ -1819,6 +1875,14 @@ void Checker::State::tensor_access(CtaState& cta, WarpState& w, const machine::T
           c.records.push_back(mine);
         }
       }
+      if (!region.write) continue;
+      // One entry for all that was written.
+      const auto first =
+          std::find_if(list.begin(), list.end(), [&](const TensorColumns& c) { return c.begin >= begin; });
+      const auto last = std::find_if(first, list.end(), [&](const TensorColumns& c) { return c.begin >= end; });
+      first->end = end;
+      first->records.assign(1, mine);
+      list.erase(first + 1, last);
     }
   }
 }
@@ -1857,23 +1921,42 @@ void Checker::tensor(const machine::TensorEvent& e) {
   CtaState& cta = s.of(*e.warp->cta);
   WarpState& w = s.of(*e.warp);
   switch (e.kind) {
+    case Kind::Mma:
+      // A commit that this thread comes after was not meant for this MMA.
+      for (const LaneGroup& g : w.groups) {
+        if ((g.mask & e.mask) == 0) continue;
+        std::erase_if(cta.empty_commits, [&](const EmptyCommit& x) {
+          return x.phase != kNotArrived && x.key != w.key && State::knows(g.now.any, x.key, __builtin_ctz(x.mask), x.n);
+        });
+      }
+      [[fallthrough]];
     case Kind::Load:
     case Kind::Store:
-    case Kind::Mma:
       s.tensor_access(cta, w, e);
       break;
     case Kind::Alloc:
     case Kind::Dealloc: {
       const machine::TensorRegion& r = e.regions->front();
       const auto begin = r.column, end = static_cast<uint16_t>(r.column + r.columns);
+      // The warp does it as one: what one of its lanes knows is enough.
+      LaneGroup whole;
+      for (const LaneGroup& g : w.groups) whole.now.join(g.now);
+      if (e.kind == Kind::Alloc) {  // all lanes have written the address
+        s.each_group(w, e.mask, [&](LaneGroup& g) {
+          g.now.order = Clock::with_warp(g.now.order, w.key, e.mask, w.n);
+          g.now.any = Clock::with_warp(g.now.any, w.key, e.mask, w.n);
+        });
+        State::merge_groups(w);
+      }
       for (std::vector<TensorColumns>& list : cta.tensor) {
         State::split_columns(list, begin, end);
         for (TensorColumns& c : list) {
           if (c.end <= begin || c.begin >= end) continue;
           if (e.kind == Kind::Dealloc) {
-            for (const TensorRecord& a : c.records)
-              s.tensor_meets(cta, a,
-                             {e.kind, e.inst, w.key, w.n, e.mask, true, 0, 0, c.begin, c.end, &w.groups.front()});
+            for (const TensorRecord& a : c.records) {
+              if (a.of_nothing) s.unwritten_columns(a.inst, s.who(a.key, a.mask), c);
+              s.tensor_meets(cta, a, {e.kind, e.inst, w.key, w.n, e.mask, true, 0, 0, c.begin, c.end, &whole});
+            }
           }
           c.records.clear();
         }
@@ -1898,16 +1981,24 @@ void Checker::tensor(const machine::TensorEvent& e) {
       State::merge_groups(w);
       break;
     case Kind::Commit: {
-      const uint64_t barrier = s.of(*e.barrier_owner).barriers[e.barrier].key;
-      const uint32_t thread = e.warp->first_thread() + static_cast<uint32_t>(__builtin_ctz(e.mask));
+      const BarrierState& state = s.of(*e.barrier_owner).barriers[e.barrier];
+      const uint64_t barrier = state.key;
+      const int lane = __builtin_ctz(e.mask);
+      const uint32_t thread = e.warp->first_thread() + static_cast<uint32_t>(lane);
+      for (const LaneGroup& g : w.groups) {
+        if ((g.mask & e.mask) != 0)
+          s.signals(*e.barrier_owner, e.barrier, state, w, lane, g.now, e.inst, "tcgen05.commit", "commits to");
+      }
       ThreadState& t = cta.threads[thread];
       for (const uint32_t index : t.uncommitted) s.operations[index].barrier = barrier;
+      const bool nothing = t.uncommitted.empty();
       cta.commits[barrier].push_back({e.inst, std::exchange(t.uncommitted, {}), t.mma_order, t.mma_any});
-      if (e.op != 0) break;
+      if (!nothing) break;
       const auto same = std::find_if(cta.empty_commits.begin(), cta.empty_commits.end(), [&](const EmptyCommit& x) {
         return x.barrier == barrier && x.inst == e.inst && x.key == w.key && x.mask == e.mask && x.phase != kNotArrived;
       });
-      if (same == cta.empty_commits.end()) cta.empty_commits.push_back({barrier, kNotArrived, e.inst, w.key, e.mask});
+      if (same == cta.empty_commits.end())
+        cta.empty_commits.push_back({barrier, kNotArrived, e.inst, w.key, w.n, e.mask});
       break;
     }
     default:
@@ -2247,25 +2338,43 @@ void Checker::State::drop_consequences() {
   // Two accesses without any order, found in both orders: the order in which they stand in the text is the one that was
   // meant, so what is found of the other one goes behind. And where some lanes lack the order, the fence that others
   // lack is not the point.
-  using Lines = std::pair<uint32_t, uint32_t>;  // of the later and the earlier access
+  using Lines = std::pair<SourcePlace, SourcePlace>;  // of the later and the earlier access
   std::vector<Lines> races, others;
   for (const Finding& f : findings) {
     const Diagnostic& d = f.diagnostic;
     if (rank_of(d) == 4 && !d.related.empty())
-      (d.id == "data-race" ? races : others).emplace_back(d.place.line, d.related.front().place.line);
+      (d.id == "data-race" ? races : others).emplace_back(d.place, d.related.front().place);
   }
-  const auto in = [](const std::vector<Lines>& list, uint32_t later, uint32_t earlier) {
-    return std::find(list.begin(), list.end(), Lines{later, earlier}) != list.end();
+  const auto in = [](const std::vector<Lines>& list, const SourcePlace& later, const SourcePlace& earlier) {
+    return std::any_of(list.begin(), list.end(), [&](const Lines& l) {
+      return l.first.line == later.line && l.second.line == earlier.line && l.first.file == later.file &&
+             l.second.file == earlier.file;
+    });
   };
   std::stable_partition(findings.begin(), findings.end(), [&](const Finding& f) {
     const Diagnostic& d = f.diagnostic;
     if (d.related.empty()) return true;
-    const uint32_t later = d.place.line, earlier = d.related.front().place.line;
-    if (d.id == "data-race") return earlier < later || !in(others, earlier, later);
+    const SourcePlace &later = d.place, &earlier = d.related.front().place;
+    if (d.id == "data-race")
+      return earlier.line < later.line || !(in(others, earlier, later) || in(races, earlier, later));
     return d.id != "missing-proxy-fence" || !in(races, later, earlier);
   });
+  // Bytes of an operand that are not there yet, because nobody waited for those who bring them.
+  std::vector<SourcePlace> early;
+  for (const Finding& f : findings) {
+    if (f.diagnostic.id == "async-read-before-complete" || f.diagnostic.id == "data-race")
+      early.push_back(f.diagnostic.place);
+  }
+  std::erase_if(findings, [&early](const Finding& f) {
+    const SourcePlace& p = f.diagnostic.place;
+    return f.diagnostic.id == "bad-descriptor" && std::any_of(early.begin(), early.end(), [&p](const SourcePlace& e) {
+             return e.line == p.line && e.file == p.file;
+           });
+  });
   const bool access = std::any_of(findings.begin(), findings.end(), [](const Finding& f) {
-    return f.diagnostic.severity == Severity::Error && rank_of(f.diagnostic) == 4;
+    const Diagnostic& d = f.diagnostic;
+    return d.severity == Severity::Error &&
+           (rank_of(d) == 4 || d.id == "accumulator-overwritten" || d.id == "tmem-freed-early");
   });
   if (access)
     std::erase_if(findings, [](const Finding& f) {

@@ -1,6 +1,6 @@
 // Wrong: all four warps allocate, and one gives back what the last of them got.
 // Each tcgen05.alloc is an allocation of its own. Three of them are never freed.
-// expect: tmem-leak @ 18
+// expect: data-race @ 18
 // needs: checker
 // blind: unrun
 #include "course.cuh"
