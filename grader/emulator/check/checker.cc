@@ -230,6 +230,7 @@ constexpr uint64_t kNotArrived = ~uint64_t{0};
 /// A commit that has not arrived yet.
 struct PendingCommit {
   const Inst* inst = nullptr;
+  uint64_t op = 0;                   ///< TensorEvent::op
   std::vector<uint32_t> operations;  ///< MMAs that no commit before it tracked
   /// What its thread knew when it issued its last MMA. Who sees the MMA complete comes after the copies that had to be
   /// complete before it was issued: that is what lets a stage be filled again.
@@ -620,7 +621,7 @@ struct Checker::State {
     const LaneGroup* group;
   };
   void signals(const Cta& owner, uint32_t offset, const BarrierState& b, const WarpState& w, int lane,
-               const Knowledge& k, const Inst* inst, const char* what, const char* does);
+               const Knowledge& k, const Inst* inst, bool copy, const char* does);
   void commit_arrives(CtaState& cta, BarrierState& b, const MbarrierEvent& e);
   void mma_reads(const AsyncOpInfo& info, uint32_t index, const Knowledge& k);
   void unwritten_operand(const AsyncOpInfo& info, const machine::MatrixRead& matrix,
@@ -1474,7 +1475,7 @@ void Checker::async_op(const AsyncOpInfo& info, AsyncOpInfo::Milestone milestone
     o.barrier = b.key;
     b.in_flight += info.bytes;
     if (b.first_copy == nullptr) b.first_copy = info.inst;
-    s.signals(*info.mbarrier_owner, info.mbarrier, b, w, info.lane, k, info.inst, "copy", "issues a copy that signals");
+    s.signals(*info.mbarrier_owner, info.mbarrier, b, w, info.lane, k, info.inst, true, "issues a copy that signals");
   }
   if (info.kind == Kind::Mma) {
     s.mma_reads(info, index, k);
@@ -1503,9 +1504,10 @@ void Checker::async_op(const AsyncOpInfo& info, AsyncOpInfo::Milestone milestone
   });
 }
 
-/// An operation will signal a barrier: is that ordered after the init, and is the init visible to the hardware?
+/// An operation will signal a barrier: is that ordered after the init, and, of a copy, is the init visible to the copy
+/// engine? (Of a commit the ISA does not ask that, and public kernels do without.)
 void Checker::State::signals(const Cta& owner, uint32_t offset, const BarrierState& b, const WarpState& w, int lane,
-                             const Knowledge& k, const Inst* inst, const char* what, const char* does) {
+                             const Knowledge& k, const Inst* inst, bool copy, const char* does) {
   const LaneMask bit = LaneMask{1} << lane;
   const bool own = b.init_key == w.key && b.init_lane == lane;
   if (!own && !knows(k.order, b.init_key, b.init_lane, b.init_n)) {
@@ -1515,11 +1517,11 @@ void Checker::State::signals(const Cta& owner, uint32_t offset, const BarrierSta
       d.hint = "A barrier of the block between the init and the first use would order them.";
       d.related = {{place(b.init), "initialised here"}};
     });
-  } else if (b.fence_n == 0 || !(own || knows(k.order, b.init_key, b.init_lane, b.fence_n))) {
+  } else if (copy && (b.fence_n == 0 || !(own || knows(k.order, b.init_key, b.init_lane, b.fence_n)))) {
     find("barrier-init-not-visible", Severity::Warning, inst, b.init, [&](Diagnostic& d) {
-      d.message = fmt::format("the {} issued by {} signals `{}`, whose init at {} was not made visible to the {}", what,
-                              who(w.key, bit), async::barrier_name(owner, offset), at(place(b.init)),
-                              what[2] == 'p' ? "copy engine" : "tensor core");
+      d.message =
+          fmt::format("the copy issued by {} signals `{}`, whose init at {} was not made visible to the copy engine",
+                      who(w.key, bit), async::barrier_name(owner, offset), at(place(b.init)));
       d.hint = "fence.mbarrier_init.release.cluster by the initialising thread, after the init.";
       d.related = {{place(b.init), "the fence belongs after this line"}};
     });
@@ -1533,7 +1535,7 @@ void Checker::State::commit_arrives(CtaState& cta, BarrierState& b, const Mbarri
   const auto pending = cta.commits.find(b.key);
   if (pending == cta.commits.end()) return;
   const auto found = std::find_if(pending->second.begin(), pending->second.end(),
-                                  [&e](const PendingCommit& c) { return c.inst == e.inst; });
+                                  [&e](const PendingCommit& c) { return c.inst == e.inst && c.op == e.op; });
   if (found == pending->second.end()) return;  // an arrive of cp.async
   const PendingCommit commit = std::move(*found);
   pending->second.erase(found);
@@ -1926,7 +1928,8 @@ void Checker::tensor(const machine::TensorEvent& e) {
       for (const LaneGroup& g : w.groups) {
         if ((g.mask & e.mask) == 0) continue;
         std::erase_if(cta.empty_commits, [&](const EmptyCommit& x) {
-          return x.phase != kNotArrived && x.key != w.key && State::knows(g.now.any, x.key, __builtin_ctz(x.mask), x.n);
+          return x.phase != kNotArrived && (State::knows(g.now.any, x.key, __builtin_ctz(x.mask), x.n) ||
+                                            State::known(g.now.any, x.barrier) > x.phase);
         });
       }
       [[fallthrough]];
@@ -1987,12 +1990,12 @@ void Checker::tensor(const machine::TensorEvent& e) {
       const uint32_t thread = e.warp->first_thread() + static_cast<uint32_t>(lane);
       for (const LaneGroup& g : w.groups) {
         if ((g.mask & e.mask) != 0)
-          s.signals(*e.barrier_owner, e.barrier, state, w, lane, g.now, e.inst, "tcgen05.commit", "commits to");
+          s.signals(*e.barrier_owner, e.barrier, state, w, lane, g.now, e.inst, false, "commits to");
       }
       ThreadState& t = cta.threads[thread];
       for (const uint32_t index : t.uncommitted) s.operations[index].barrier = barrier;
       const bool nothing = t.uncommitted.empty();
-      cta.commits[barrier].push_back({e.inst, std::exchange(t.uncommitted, {}), t.mma_order, t.mma_any});
+      cta.commits[barrier].push_back({e.inst, e.op, std::exchange(t.uncommitted, {}), t.mma_order, t.mma_any});
       if (!nothing) break;
       const auto same = std::find_if(cta.empty_commits.begin(), cta.empty_commits.end(), [&](const EmptyCommit& x) {
         return x.barrier == barrier && x.inst == e.inst && x.key == w.key && x.mask == e.mask && x.phase != kNotArrived;

@@ -207,7 +207,7 @@ TEST(TensorRulesTest, AResultIsThereWhenItsCommitWasObserved) {
 TEST(TensorRulesTest, ACommitCoversWhatItsThreadIssuedBefore) {
   const std::string two = ready() + only("%p0", "ISSUED", mma(0) + commit("done") + mma(16) + commit("other"));
   const std::string wait_first = wait("done", 0, "W1") + kAfter, wait_second = wait("other", 0, "W2") + kAfter;
-  std::string unpublished = ready();
+  std::string unpublished = begin();
   unpublished.erase(unpublished.find(kPublish), kPublish.size());
   const std::string zero_trips = only("%p0", "NONE", commit());
   expect_all({
@@ -232,13 +232,20 @@ TEST(TensorRulesTest, ACommitCoversWhatItsThreadIssuedBefore) {
            only("%p11", "ISSUED", mma() + commit("other")) +
            "bar.sync 0;\nadd.u32 %r8, %r8, 1;\nsetp.lt.u32 %p10, %r8, 2;\n@%p10 bra LOOP;\n" + kAfter + load() +
            kWaitLoad + wait_second + finish()},
-      {"to a barrier that was not made visible", "barrier-init-not-visible",
-       unpublished + only("%p0", "ISSUED", mma() + here(commit())) + wait_first + finish(), On::Every,
-       Severity::Warning},
+      {"to a barrier that was not made visible", "",
+       unpublished + kJoin + only("%p0", "NONE", commit()) + wait_first + finish()},
+      {"to a barrier whose init is not ordered before", "barrier-not-initialized",
+       begin() + only("%p2", "NONE", delay("D") + here(commit())) + kJoin + wait_first + finish(), On::Nominal},
       {"another thread's empty commit is waited for too", "",
        ready() + only("%p0", "ISSUED", mma() + commit("other")) + only("%p2", "COMMITTED", commit()) +
            wait("done", 0, "W") + wait_second + load() + kWaitLoad + finish()},
       {"the commit of a loop that ran zero times", "", ready() + zero_trips + wait("done", 0, "W") + kAfter + finish()},
+      {"and another lane that has observed it issues an MMA", "mma-result-unobserved",
+       ready() + only("%p1", "NONE", commit()) + wait("done", 0, "W") + only("%p0", "ISSUED", mma() + commit()) + kBar +
+           kAfter + here(load()) + kWaitLoad + wait("done", 1, "LATE") + kAfter + finish()},
+      {"and another thread that has observed it issues an MMA", "mma-result-unobserved",
+       ready() + only("%p2", "NONE", commit()) + wait("done", 0, "W") + only("%p0", "ISSUED", mma() + commit()) + kBar +
+           kAfter + here(load()) + kWaitLoad + wait("done", 1, "LATE") + kAfter + finish()},
       {"and is over when another thread issues an MMA", "mma-result-unobserved",
        ready() + only("%p2", "NONE", commit()) + wait("done", 0, "W") + kBar + only("%p0", "ISSUED", mma() + commit()) +
            kBar + kAfter + here(load()) + kWaitLoad + wait("done", 1, "LATE") + kAfter + finish()},
