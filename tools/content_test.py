@@ -95,6 +95,9 @@ class Graded:
         return [f"{d['id']} @ {d['line']}" for d in found if severity in (None, d["severity"])]
 
 
+SCHEDULES = ("nominal", "lazy", "eager", "reverse", "random")
+
+
 class Program:
     """The handoff program under test; learners' saved scores are left alone."""
 
@@ -108,9 +111,9 @@ class Program:
         return subprocess.run([self.path, *arguments], env=env, stdin=subprocess.DEVNULL, capture_output=True, text=True,
                               check=False)
 
-    def check(self, exercise, file):
+    def check(self, exercise, file, schedule="all"):
         """Grades one file on the emulator."""
-        run = self.run("check", exercise, "--submission", str(file), "--device", "emulator", "--json", "-")
+        run = self.run("check", exercise, "--submission", str(file), "--device", "emulator", "--schedule", schedule, "--json", "-")
         if run.returncode == 2 and "nvcc was not found" in run.stderr:
             raise NoCompiler(run.stderr.strip())
         try:
@@ -333,6 +336,13 @@ def mutants(program, exercise, out):
             continue
         found = graded.verdict["diagnostics"] if graded.verdict else []
         outcome, reason = judge(head, graded.full, graded.graded, found)
+        # Which finding comes first may depend on the schedule, and the list names each only once.
+        for schedule in SCHEDULES if outcome == "wrong" and head["any"] else ():
+            alone = program.check(exercise, file, schedule)
+            found = alone.verdict["diagnostics"] if alone.verdict else []
+            if judge(head, graded.full, alone.graded, found)[0] == "named":
+                outcome, reason = "named", ""
+                break
         rows.append({"file": relative(file), "wanted": f"{head['id']} @ {head['line']}", "outcome": outcome, "reason": reason})
         if outcome == "wrong":
             problems.append(f"{relative(file)}: expected {head['id']} @ {head['line']}; {reason}; {graded.reason()}")

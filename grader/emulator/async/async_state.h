@@ -28,7 +28,6 @@ struct Mbarrier {
   // For reports; the first three of the current phase:
   int64_t announced = 0;              ///< bytes by expect_tx
   int64_t arrived = 0;                ///< bytes by complete_tx
-  uint32_t copies = 0;                ///< copies that signalled it
   const Inst* last_expect = nullptr;  ///< the last expect_tx; nullptr: none yet
   const Inst* init = nullptr;         ///< the mbarrier.init
 };

@@ -66,7 +66,6 @@ void check_completion(Cta& owner, Mbarrier& b, const Inst* i, uint64_t when) {
   b.phase++;
   b.pending = b.expected;
   b.announced = b.arrived = 0;
-  b.copies = 0;
   owner.launch->progress_mark = owner.launch->warp_instructions;
   machine::wake(*owner.domain, WaitTarget::Kind::Mbarrier, &owner, b.offset, when + timing::kMbarrierWakeup);
 }
@@ -112,7 +111,6 @@ void complete_bytes(Cta& owner, uint32_t offset, int64_t bytes, Warp* w, const I
   Mbarrier& b = live_barrier(owner, offset, "complete_tx");
   add_tx(owner, b, -bytes, "complete_tx");
   b.arrived += bytes;
-  b.copies++;
   notify(MbarrierEvent::Kind::CompleteTx, w, inst, mask, owner, b, b.phase, 0, bytes,
          w != nullptr ? Sem::Relaxed : Sem::Release, w != nullptr ? scope_of(*inst) : Scope::Cluster, op);
   settle(owner, b, inst, when);

@@ -635,6 +635,7 @@ struct Checker::State {
   /// An arrival after a wait on the same barrier that was not what the thread needs.
   void suspect_waits(WarpState& w, uint64_t barrier, const MbarrierEvent& e);
   void explain_deadlock();
+  void blame_missing_commit();
   void print_cycle();
   void check_bytes_at_exit(Cta& cta);
   Finding wait_at_fault(const Inst* wait, bool stale, uint64_t phase, const SourcePlace& next,
@@ -1695,8 +1696,8 @@ void Checker::State::tensor_meets(CtaState& cta, const TensorRecord& a, const Te
   if (a.kind == Kind::Mma) {
     const Operation& o = operations[a.operation];
     const bool same_thread = a.key == b.key && a.mask == b.mask && b.kind == Kind::Mma;
-    // §9.7.16.6.2: MMAs of one accumulator and shape are pipelined; that an operand in tensor memory is the same
-    // thread's accumulator or becomes it is as good in practice (bundled tensor core order).
+    // §9.7.16.6.2: MMAs of one accumulator and shape are pipelined; where an operand
+    // in tensor memory is or becomes the accumulator, public kernels rely on the order of issue, too.
     if (same_thread && (a.shape == b.shape || !a.writes || !b.writes)) return;
     if (complete(o, g.after_any, false) || (b.kind == Kind::Dealloc && complete(o, g.now.any, false))) return;
     const PartyOf other{Party::Async, o.key, a.operation, 0};
@@ -2151,8 +2152,27 @@ void Checker::State::print_cycle() {
   }
 }
 
+/// Who waits for a barrier while MMAs were never committed may well wait for that commit.
+void Checker::State::blame_missing_commit() {
+  for (const auto& [cta, c] : ctas) {
+    for (const auto& [thread, t] : c->threads) {
+      if (t.uncommitted.empty()) continue;
+      for (Diagnostic& d : launch->diagnostics) {
+        if (d.id != "deadlock" || !d.hint.empty()) continue;
+        const SourcePlace mma = place(operations[t.uncommitted.back()].info.inst);
+        d.hint =
+            "No tcgen05.commit follows the MMA; one behind it, by the same thread, makes the tensor core arrive on the "
+            "barrier.";
+        d.related.push_back({mma, "an MMA that nobody commits"});
+      }
+      return;
+    }
+  }
+}
+
 void Checker::State::explain_deadlock() {
   print_cycle();
+  blame_missing_commit();
   for (auto& d : launch->resident) {
     for (auto& cta : d->ctas) {
       for (Warp& w : cta->warps) {
@@ -2358,8 +2378,7 @@ void Checker::State::drop_consequences() {
     const Diagnostic& d = f.diagnostic;
     if (d.related.empty()) return true;
     const SourcePlace &later = d.place, &earlier = d.related.front().place;
-    if (d.id == "data-race")
-      return earlier.line < later.line || !(in(others, earlier, later) || in(races, earlier, later));
+    if (d.id == "data-race") return earlier.line < later.line || !in(others, earlier, later);
     return d.id != "missing-proxy-fence" || !in(races, later, earlier);
   });
   // Bytes of an operand that are not there yet, because nobody waited for those who bring them.

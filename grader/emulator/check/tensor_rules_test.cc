@@ -255,6 +255,17 @@ TEST(TensorRulesTest, ACommitCoversWhatItsThreadIssuedBefore) {
   });
 }
 
+TEST(TensorRulesTest, AForgottenCommitIsNamedInTheDeadlock) {
+  const Case c{"", "", ready() + only("%p0", "ISSUED", here(mma())) + wait("done", 0, "W") + kAfter + finish()};
+  const Outcome o = run_checked(c, {Schedule::Kind::Nominal, 0});
+  ASSERT_FALSE(o.diagnostics.empty()) << async::testing::text_of(o);
+  const Diagnostic& d = o.diagnostics[0];
+  EXPECT_EQ(d.id, "deadlock");
+  EXPECT_NE(d.hint.find("No tcgen05.commit follows the MMA"), std::string::npos) << d.hint;
+  ASSERT_FALSE(d.related.empty());
+  EXPECT_EQ(d.related.back().place.line, async::testing::line_of(o.body, "// here"));
+}
+
 TEST(TensorRulesTest, MmasOfOneAccumulatorAreOrderedInTheirThread) {
   const auto pair = [](const std::string& second) {
     return ready() + only("%p0", "ISSUED", mma() + second + commit()) + wait("done", 0, "LATE") + kAfter + finish();

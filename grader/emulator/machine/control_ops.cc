@@ -39,8 +39,6 @@ uint32_t first_lane_u32(const Warp& w, uint32_t slot, LaneMask mask) {
 constexpr uint8_t kBarSync = 0, kBarArrive = 1, kBarRedPopc = 2, kBarRedAnd = 3, kBarRedOr = 4;
 constexpr uint8_t kAlignedBarrier = 1;
 
-uint32_t arrived_threads(const NamedBarrier& b) { return b.arrived; }
-
 bool everybody_arrived(const Cta& cta, const NamedBarrier& b) {
   for (const Warp& w : cta.warps) {
     if ((w.live & ~b.arrived_lanes[w.index]) != 0) return false;
@@ -63,7 +61,7 @@ void write_reduction(Warp& w, const Inst& i, LaneMask mask, const NamedBarrier& 
 void check_barrier(Cta& cta, uint32_t id, uint64_t when) {
   NamedBarrier& b = cta.barriers[id];
   if (!b.in_use) return;
-  const bool complete = b.expected == 0 ? everybody_arrived(cta, b) : arrived_threads(b) >= b.expected;
+  const bool complete = b.expected == 0 ? everybody_arrived(cta, b) : b.arrived >= b.expected;
   if (!complete) return;
   cta.domain->now = std::max(cta.domain->now, when);
   if (Observer* o = watcher(*cta.launch); o != nullptr) {

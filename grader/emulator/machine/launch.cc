@@ -530,7 +530,7 @@ uint32_t Launch::push_stack(uint32_t parent, uint32_t return_pc) {
   for (uint32_t k = 1; k < stacks.size(); k++) {
     if (stacks[k].parent == parent && stacks[k].return_pc == return_pc) return k;
   }
-  stacks.push_back({parent, return_pc, stacks[parent].depth + 1});
+  stacks.push_back({parent, return_pc});
   return static_cast<uint32_t>(stacks.size() - 1);
 }
 

@@ -280,9 +280,8 @@ struct Launch {
   struct StackNode {
     uint32_t parent;     ///< node of the caller
     uint32_t return_pc;  ///< where the caller goes on
-    uint32_t depth;      ///< calls above the kernel
   };
-  std::vector<StackNode> stacks{{0, 0, 0}};  ///< Fragment::stack is an index
+  std::vector<StackNode> stacks{{0, 0}};  ///< Fragment::stack is an index
 
   /// Adds a diagnostic unless one with the same id and line is there already.
   void report(Diagnostic diagnostic);
