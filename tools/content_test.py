@@ -131,10 +131,10 @@ class Program:
             return None, " ".join(run.stderr.split())
         return json.loads(run.stdout), ""
 
-    def check_all(self, exercise, files):
+    def check_all(self, exercise, files, schedule="all"):
         """Grades several files, as many at a time as the machine has cores."""
         with concurrent.futures.ThreadPoolExecutor(os.cpu_count() or 1) as pool:
-            return list(zip(files, pool.map(lambda file: self.check(exercise, file), files)))
+            return list(zip(files, pool.map(lambda file: self.check(exercise, file, schedule), files)))
 
 
 def folder_of(parent, exercise):
@@ -259,7 +259,8 @@ def bypasses(program, exercise):
     """Right results without the mechanism."""
     files = sources("grader/bypasses", exercise)
     problems = [] if files else [f"grader/bypasses has nothing for {exercise}"]
-    for file, graded in program.check_all(exercise, files):
+    # Mechanisms are asked for on the nominal schedule; a product by CUDA cores on all of them takes a minute.
+    for file, graded in program.check_all(exercise, files, "nominal"):
         print(f"  {relative(file):<75} {graded.score}")
         if not graded.graded:
             problems.append(f"{relative(file)} is not graded: {graded.reason()}")

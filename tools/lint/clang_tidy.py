@@ -59,6 +59,10 @@ def reached(path, cache):
     return sorted(seen)
 
 
+# Unit tests, and the second copies of loops that a *_base.cc compiles too.
+NOT_READ = ("_test.cc", "_avx2.cc")
+
+
 def stamp_of(entry, path, common, cache):
     """Name of the stamp that says "this very text passed"."""
     command = entry.get("command") or shlex.join(entry["arguments"])
@@ -96,7 +100,7 @@ def main():
     if not database.is_file():
         print(f"{database} does not exist: configure first (cmake --preset default)")
         return 1
-    wanted = {p.resolve() for p in args.files} or {p for p in tree.host_sources({".cc"}) if not p.name.endswith("_test.cc")}
+    wanted = {p.resolve() for p in args.files} or {p for p in tree.host_sources({".cc"}) if not p.name.endswith(NOT_READ)}
     entries = {}
     for entry in json.loads(database.read_text()):
         path = (pathlib.Path(entry["directory"]) / entry["file"]).resolve()
