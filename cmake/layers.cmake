@@ -18,8 +18,8 @@ function(handoff_layer name dir)
   if(tests)
     add_executable(${name}_test ${tests})
     target_link_libraries(${name}_test PRIVATE handoff_${name} GTest::gtest GTest::gmock GTest::gtest_main)
-    # What is tested is in the library; the tests themselves need no optimisation, and compile in half the time without.
-    # Tests are compiled often and run once: it is the code under them that must be fast, or watched by a sanitizer.
+    # What is tested is in the library: it is that which must be fast, or watched by a sanitizer. The tests themselves compile in half
+    # the time without optimisation.
     target_compile_options(${name}_test PRIVATE $<$<CONFIG:Release>:-O1> $<$<BOOL:${HANDOFF_SANITIZE}>:-O0>)
     gtest_discover_tests(${name}_test TEST_PREFIX "${name}." DISCOVERY_TIMEOUT 60 PROPERTIES TIMEOUT 300)
   endif()
