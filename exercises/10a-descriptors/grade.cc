@@ -7,11 +7,13 @@
 #include <cstring>
 #include <string_view>
 
+#include "grader/emulator/machine/memory_access.h"
 #include "grader/harness/exercise.h"
 
 namespace {
 
 using namespace handoff::harness;
+using handoff::machine::bf16_to_float;
 using handoff::trace::Trace;
 
 constexpr uint32_t kM = 128;  // rows of a and d
@@ -42,28 +44,6 @@ constexpr std::array<std::string_view, 21> kFields = {
     "the instruction's M / 16, bits 24-28",
     "the instruction's bits that must be 0 (0-3, 6, 23, 29-31)",
 };
-
-// `count` bf16 numbers, as bits: multiples of 1/8 between -4 and 4, none of them 0. Sums of up to a thousand products
-// are exact in binary32, in whatever order they are added.
-std::vector<uint16_t> random_bf16(size_t count, uint64_t seed) {
-  std::vector<uint16_t> bits;
-  bits.reserve(count);
-  for (const float x : random_floats(count, seed)) {
-    const int eighths = static_cast<int>(x * 64) % 32;
-    const float value = static_cast<float>(eighths == 0 ? 9 : eighths) / 8.0f;
-    uint32_t word;
-    std::memcpy(&word, &value, sizeof word);
-    bits.push_back(static_cast<uint16_t>(word >> 16));
-  }
-  return bits;
-}
-
-float number(uint16_t bits) {
-  const uint32_t word = uint32_t{bits} << 16;
-  float value;
-  std::memcpy(&value, &word, sizeof value);
-  return value;
-}
 
 class Descriptors : public ExerciseTest {
  public:
@@ -97,7 +77,7 @@ class Descriptors : public ExerciseTest {
     for (size_t r = 0; r < kM; r++) {
       for (size_t c = 0; c < n; c++) {
         float sum = 0;
-        for (size_t i = 0; i < kK; i++) sum += number(a[r * kK + i]) * number(b[c * kK + i]);
+        for (size_t i = 0; i < kK; i++) sum += bf16_to_float(a[r * kK + i]) * bf16_to_float(b[c * kK + i]);
         d[r * n + c] = sum;
       }
     }

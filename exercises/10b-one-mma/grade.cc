@@ -1,8 +1,7 @@
 // Harness of 10b: each block multiplies 128 rows of A by all 256 rows of B, 16 elements deep, with one tcgen05.mma.
 #include <fmt/format.h>
 
-#include <cstring>
-
+#include "grader/emulator/machine/memory_access.h"
 #include "grader/harness/exercise.h"
 
 namespace {
@@ -10,13 +9,6 @@ namespace {
 using namespace handoff::harness;
 
 constexpr uint32_t kM = 128, kN = 256, kK = 16;  // of a block
-
-/// A number of type bf16, which is the upper half of a float. All inputs have at most 8 significant bits: none is lost.
-uint16_t bf16(float value) {
-  uint32_t bits = 0;
-  std::memcpy(&bits, &value, sizeof bits);
-  return static_cast<uint16_t>(bits >> 16);
-}
 
 /// Multiples of 1/16 in [−8, 8): 8 significant bits, so that they are numbers of type bf16, and any sum of 16 products
 /// is exact in binary32, in whatever order it is taken.
@@ -28,7 +20,7 @@ std::vector<float> random_operand(size_t count, uint64_t seed) {
 
 std::vector<uint16_t> as_bf16(const std::vector<float>& values) {
   std::vector<uint16_t> encoded(values.size());
-  for (size_t i = 0; i < values.size(); i++) encoded[i] = bf16(values[i]);
+  for (size_t i = 0; i < values.size(); i++) encoded[i] = handoff::machine::float_to_bf16(values[i]);
   return encoded;
 }
 

@@ -4,38 +4,18 @@
 
 #include <cstring>
 
+#include "grader/emulator/machine/memory_access.h"
 #include "grader/harness/exercise.h"
 
 namespace {
 
 using namespace handoff::harness;
+using handoff::machine::bf16_to_float;
 using handoff::trace::Trace;
 
 constexpr uint32_t kM = 128;     // rows of a and d
 constexpr uint32_t kSlice = 16;  // columns of a and b in one MMA
 constexpr uint32_t kPanel = 64;  // columns of a and b in one panel of shared memory
-
-// `count` bf16 numbers, as bits: multiples of 1/8 between -4 and 4, none of them 0. Sums of up to a thousand products
-// are exact in binary32, in whatever order they are added.
-std::vector<uint16_t> random_bf16(size_t count, uint64_t seed) {
-  std::vector<uint16_t> bits;
-  bits.reserve(count);
-  for (const float x : random_floats(count, seed)) {
-    const int eighths = static_cast<int>(x * 64) % 32;
-    const float value = static_cast<float>(eighths == 0 ? 9 : eighths) / 8.0f;
-    uint32_t word;
-    std::memcpy(&word, &value, sizeof word);
-    bits.push_back(static_cast<uint16_t>(word >> 16));
-  }
-  return bits;
-}
-
-float number(uint16_t bits) {
-  const uint32_t word = uint32_t{bits} << 16;
-  float value;
-  std::memcpy(&value, &word, sizeof value);
-  return value;
-}
 
 class KLoop : public ExerciseTest {
  public:
@@ -73,7 +53,7 @@ class KLoop : public ExerciseTest {
       for (size_t row = 0; row < kM; row++) {
         for (size_t column = 0; column < n; column++) {
           float sum = 0;
-          for (size_t i = 0; i < k; i++) sum += number(a[row * k + i]) * number(b[column * k + i]);
+          for (size_t i = 0; i < k; i++) sum += bf16_to_float(a[row * k + i]) * bf16_to_float(b[column * k + i]);
           d[row * n + column] = sum;
         }
       }

@@ -8,6 +8,7 @@
 #include <cmath>
 
 #include "grader/emulator/machine/memory.h"
+#include "grader/emulator/machine/memory_access.h"
 #include "grader/emulator/machine/random.h"
 #include "grader/harness/session.h"
 
@@ -346,6 +347,16 @@ std::vector<float> random_floats(size_t count, uint64_t seed) {
     x = static_cast<float>(k == 0 ? 1 : k) / 64.0f;
   }
   return v;
+}
+
+std::vector<uint16_t> random_bf16(size_t count, uint64_t seed) {
+  std::vector<uint16_t> bits;
+  bits.reserve(count);
+  for (const float x : random_floats(count, seed)) {
+    const int eighths = static_cast<int>(x * 64) % 32;
+    bits.push_back(machine::float_to_bf16(static_cast<float>(eighths == 0 ? 9 : eighths) / 8.0f));
+  }
+  return bits;
 }
 
 // --- matchers --------------------------------------------------------------------------------------------------------

@@ -184,6 +184,9 @@ class ExerciseTest : public ::testing::Test {
 
 /// Uniform random numbers in [−8, 8) that are multiples of 1/64: sums and small products of them are exact in binary32.
 std::vector<float> random_floats(size_t count, uint64_t seed);
+/// Numbers of type bf16, as bits: multiples of 1/8 between -4 and 4, none of them 0. Sums of up to a thousand products
+/// are exact in binary32, in whatever order they are added.
+std::vector<uint16_t> random_bf16(size_t count, uint64_t seed);
 
 // --- matchers over a KernelRun ---------------------------------------------------------------------------------------
 

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include "grader/emulator/async/tensor_copy.h"
 #include "grader/emulator/machine/fault.h"
 
 namespace handoff::async {

@@ -138,7 +138,7 @@ void issue(Warp& w, const Inst& i, LaneMask mask) {
       copy->reduce_type = static_cast<Type>(i.imm);
     }
     if (pool[kMask] != kNoOperand) copy->byte_mask = lanes<uint32_t>(w.regs, pool[kMask])[l] & 0xffff;
-    copy->shared_extent = bytes;
+    info.shared_bytes = bytes;
     copy->reduces = reduce;
     copy->noun = "a bulk copy";
     start(w, i, l, std::move(copy));

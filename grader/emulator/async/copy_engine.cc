@@ -123,20 +123,20 @@ void enter(Copy& c) {
   if (info.destination_owner != nullptr) {
     Cta& owner = *info.destination_owner;
     const auto offset = static_cast<uint32_t>(info.destination);
-    if (hooks().hits_barrier(owner, offset, c.shared_extent)) {
+    if (hooks().hits_barrier(owner, offset, info.shared_bytes)) {
       launch.report(*info.inst, "barrier-overwritten",
                     fmt::format("{} of {} bytes to `{}` runs over a live mbarrier", c.noun, info.bytes,
                                 launch.program->describe_shared(offset)));
     }
     state(owner).in_flight.push_back({info.id, info.inst, false, true, info.bytes});
     if (!c.reduces) {
-      std::memset(owner.shared(offset), machine::kPoison, c.shared_extent);
+      std::memset(owner.shared(offset), machine::kPoison, info.shared_bytes);
       machine::touch_shared(owner);
     }
   }
   if (info.source_owner != nullptr) {
     const auto offset = static_cast<uint32_t>(info.source);
-    if (hooks().hits_barrier(*info.source_owner, offset, info.bytes)) {
+    if (hooks().hits_barrier(*info.source_owner, offset, info.shared_bytes)) {
       launch.report(*info.inst, "barrier-overwritten",
                     fmt::format("{} of {} bytes from `{}` reads a live mbarrier", c.noun, info.bytes,
                                 launch.program->describe_shared(offset)));

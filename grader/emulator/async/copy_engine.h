@@ -14,10 +14,8 @@ namespace handoff::async {
 /// start().
 struct Copy {
   machine::AsyncOpInfo info{};  ///< what observers are told
-  /// Bytes of shared memory from the start of the destination to the end of the last byte written.
-  uint32_t shared_extent = 0;
-  bool reduces = false;   ///< the destination keeps its contents until it is combined with
-  const char* noun = "";  ///< for messages: "a bulk copy"
+  bool reduces = false;         ///< the destination keeps its contents until it is combined with
+  const char* noun = "";        ///< for messages: "a bulk copy"
   // Set by start():
   machine::Domain* domain = nullptr;  ///< whose events complete it
   std::shared_ptr<Group> group;       ///< of operations that signal no mbarrier

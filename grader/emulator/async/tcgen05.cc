@@ -124,6 +124,9 @@ void wake_allocators(Cta& cta, uint64_t time) {
   machine::touch_global(*cta.launch);  // a domain in which nothing could run may go on
 }
 
+/// The address in shared memory that alloc and commit take: a = base, width = its bytes, offset.
+machine::MemoryOperand shared_operand_of(const Inst& i) { return {i.a, i.offset, ptx::Space::Shared, i.width == 8}; }
+
 // --- alloc, dealloc, relinquish --------------------------------------------------------------------------------------
 
 /// a = address, offset, imm: 1 where the address is generic; b = columns.
@@ -143,13 +146,11 @@ void alloc(Warp& w, const Inst& i, LaneMask mask) {
   if (m.last_columns != 0 && columns > m.last_columns)
     throw fault(fmt::format("its allocation before was of {}, and they must not grow", m.last_columns),
                 "A block allocates its largest piece first.");
-  const auto* low = lanes<uint32_t>(w.regs, i.a);
   const int lane = __builtin_ctz(mask);
-  const uint64_t address = i.width == 8 ? lanes<uint64_t>(w.regs, i.a)[lane] + static_cast<uint64_t>(i.offset)
-                                        : low[lane] + static_cast<uint64_t>(i.offset);
+  const machine::MemoryOperand operand = shared_operand_of(i);
+  const uint64_t address = address_of(w, operand, lane);
   for_lanes(mask, [&](int l) {
-    const uint64_t other = i.width == 8 ? lanes<uint64_t>(w.regs, i.a)[l] : low[l];
-    if (other + static_cast<uint64_t>(i.offset) != address)
+    if (address_of(w, operand, l) != address)
       throw make_fault("diverged-collective",
                        fmt::format("{}: the lanes of tcgen05.alloc pass different addresses", who(w, mask)));
   });
@@ -590,10 +591,9 @@ void commit(Warp& w, const Inst& i, LaneMask mask) {
   report_many(w, i, mask, "tcgen05.commit");
   TensorCore& core = state(*w.cta).tensor;
   for_lanes(mask, [&](int l) {
-    const uint64_t base = i.width == 8 ? lanes<uint64_t>(w.regs, i.a)[l] : lanes<uint32_t>(w.regs, i.a)[l];
     // The low 32 bits of a generic shared address are its shared address.
-    const SharedPlace p =
-        shared_place(w, l, static_cast<uint32_t>(base + static_cast<uint64_t>(i.offset)), false, 8, 8, "mbarrier");
+    const auto address = static_cast<uint32_t>(address_of(w, shared_operand_of(i), l));
+    const SharedPlace p = shared_place(w, l, address, false, 8, 8, "mbarrier");
     live_barrier(*p.owner, p.offset, "tcgen05.commit");
     TensorCoreItem item;
     item.inst = &i;

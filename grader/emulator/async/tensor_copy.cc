@@ -13,7 +13,6 @@
 // expects the full box and hangs on one that expects the bytes inside only.
 //
 // Not here: im2col, gather4 and scatter4, multicast, pairs of CTAs, interleaved layouts, 4- and 6-bit types.
-#include "grader/emulator/async/tensor_copy.h"
 
 #include <fmt/format.h>
 
@@ -220,7 +219,7 @@ void measure(Warp& w, int lane, TensorCopy& c) {
   }
   c.rows = static_cast<uint32_t>(rows);
   c.info.bytes = c.rows * c.inner;
-  c.shared_extent = static_cast<uint32_t>(extent);
+  c.info.shared_bytes = static_cast<uint32_t>(extent);
 }
 
 void add_row(Warp& w, int lane, TensorCopy& c, uint32_t packed, uint64_t address, uint32_t bytes) {
@@ -300,7 +299,7 @@ void issue(Warp& w, const Inst& i, LaneMask mask) {
 
     // Shared memory of every tensor copy is 128-byte aligned (CUDA C++ Programming Guide, "Using TMA").
     const SharedPlace p =
-        shared_place(w, l, pooled_address(w, pool + kShared, l), false, c.shared_extent, 128,
+        shared_place(w, l, pooled_address(w, pool + kShared, l), false, info.shared_bytes, 128,
                      i.sub == kLoad ? "the destination of a tensor copy" : "the source of a tensor copy");
     c.offset = p.offset;
     c.shared = p.owner->shared(0);

@@ -1,6 +1,4 @@
 // Tensor copies through PTX, against a model that goes through the box element by element (PTX §5.5, §9.7.9.27).
-#include "grader/emulator/async/tensor_copy.h"
-
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -417,6 +415,8 @@ TEST(TensorCopyTest, RandomBoxesAreLoadedAsTheModelSays) {
     EXPECT_EQ(seen.issued.kind, OpKind::TensorLoad);
     EXPECT_EQ(seen.issued.bytes, box_bytes(b.map));
     EXPECT_EQ(seen.issued.destination, kTile + b.offset);
+    const uint32_t row = b.map.box_dim[0] * element_bytes(b.map.tensor_data_type);
+    EXPECT_EQ(seen.issued.shared_bytes, box_bytes(b.map) / row * std::max(row, swizzle_span(b.map.swizzle)));
     const std::set<uint64_t> touched = model_touched(b);
     ASSERT_EQ(seen.runs.empty(), touched.empty()) << describe(b);
     if (!touched.empty()) {

@@ -1663,7 +1663,7 @@ const Inst* Checker::State::used_before_wait(const Inst& load) const {
     if (s.opcode.size() > 1 && s.opcode[0] == "tcgen05" && s.opcode[1] == "wait::ld") return nullptr;
     const bool moves = s.opcode[0] == "mov";
     const bool writes_first = s.opcode[0] != "st" && s.opcode[0] != "red";
-    for (size_t k = moves || writes_first ? 1 : 0; k < s.operands.size(); k++) {
+    for (size_t k = writes_first ? 1 : 0; k < s.operands.size(); k++) {
       if (!uses(s.operands[k])) continue;
       if (!moves) return i;
       add(s.operands[0]);
