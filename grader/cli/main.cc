@@ -6,6 +6,7 @@
 #include <exception>
 
 #include "grader/cli/commands.h"
+#include "grader/cli/conformance.h"
 #include "grader/cli/exercises.h"
 #include "grader/device/cuda_worker.h"
 
@@ -87,6 +88,18 @@ int run(int argc, char** argv) {
   app.add_subcommand("keep-ptx", "Rewrite the PTX kept for machines without nvcc")->group("")->callback([&] {
     status = run_keep_ptx();
   });
+
+  ConformanceArguments suite;
+  CLI::App* f = app.add_subcommand("conformance", "Run the conformance suite, on the emulator or a GPU")->group("");
+  f->add_option("--device", suite.device, "emulator or cuda")->type_name("NAME")->capture_default_str();
+  f->add_option("--only", suite.only, "Cases whose family/name matches")->type_name("REGEX");
+  f->add_option("--record", suite.record, "Write the GPU's answers, all or nothing")->type_name("FILE");
+  f->add_option("--compare", suite.compare, "Compare with a record, or with a folder's conformance-*.json")
+      ->type_name("FILE")
+      ->take_all();
+  f->add_option("--json", suite.json, "Write what came of each case as JSON")->type_name("FILE");
+  f->footer("Exit status: 0 all well, 1 not, 2 could not run, 77 no nvcc, or nothing recorded to compare with.");
+  f->callback([&] { status = run_conformance(suite); });
 
   ResourcesArguments taken;
   CLI::App* s = app.add_subcommand("resources", "Show what ptxas says of a kernel, for any GPU")->group("");

@@ -3,10 +3,10 @@
 
 A file may include headers of its own layer and of lower layers, never of a higher one:
 
-    cli > report > harness > device > emulator > trace > check > async > machine > ptx
+    cli > conformance > report > harness > device > emulator > trace > check > async > machine > ptx
 
-Programs that stand beside them, exercises/*/grade.cc, grader/bench/ and grader/conformance/, may include harness and everything below
-it; nothing includes them but themselves. Project headers are included by their path from the root, and each
+Programs that stand beside them, exercises/*/grade.cc and grader/bench/, may include harness and everything below it; nothing
+includes them but themselves. Project headers are included by their path from the root, and each
 such header must exist. Before it reads the project the script checks itself on planted violations.
 """
 
@@ -18,6 +18,7 @@ import tree
 # Highest first: (layer, folder).
 LAYERS = [
     ("cli", "grader/cli"),
+    ("conformance", "grader/conformance"),
     ("report", "grader/report"),
     ("harness", "grader/harness"),
     ("device", "grader/device"),
@@ -28,7 +29,7 @@ LAYERS = [
     ("machine", "grader/emulator/machine"),
     ("ptx", "grader/emulator/ptx"),
 ]
-PROGRAMS = re.compile(r"(exercises/[^/]+|grader/bench|grader/conformance)/[^/]+")
+PROGRAMS = re.compile(r"(exercises/[^/]+|grader/bench)/[^/]+")
 RANK = {name: len(LAYERS) - i for i, (name, _) in enumerate(LAYERS)}
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]+"([^"]+)"', re.MULTILINE)
 

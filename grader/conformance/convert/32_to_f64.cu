@@ -1,0 +1,26 @@
+// cvt of s32 and u32 to f64, exact
+// run: --grid 4 --block 128 --out 3072
+// source: PTX §9.7.9.21
+#include <cstdint>
+
+constexpr uint32_t kRows = 512;
+
+// All special patterns, then random ones.
+__device__ uint32_t operand(const uint32_t* in, uint32_t row, uint32_t) { return in[row]; }
+
+// Result `number` of this row.
+#define FORM(number, instruction)                                              \
+  {                                                                            \
+    uint64_t result;                                                           \
+    asm volatile(instruction " %0, %1;" : "=l"(result) : "r"(a));              \
+    out[2 * (number * kRows + row)] = static_cast<uint32_t>(result);           \
+    out[2 * (number * kRows + row) + 1] = static_cast<uint32_t>(result >> 32); \
+  }
+
+extern "C" __global__ void conformance(const uint32_t* in, uint32_t* out) {
+  const uint32_t row = blockIdx.x * blockDim.x + threadIdx.x;
+  const uint32_t a = operand(in, row, 0);
+  FORM(0, "cvt.rn.f64.s32")
+  FORM(1, "cvt.rn.f64.u32")
+  FORM(2, "cvt.rn.f64.s8")
+}

@@ -1,0 +1,33 @@
+// cvt of f16 to s16 and u16
+// run: --grid 2 --block 128 --out 1024
+// source: PTX §9.7.9.21
+#include <cstdint>
+
+constexpr uint32_t kRows = 256;
+// Zeros, subnormals, normal numbers, limits, infinities, NaNs.
+__constant__ uint16_t kEdges[32] = {0x0000, 0x8000, 0x0001, 0x8001, 0x03ff, 0x0400, 0x8400, 0x3c00,
+                                    0xbc00, 0x3c01, 0x7bff, 0xfbff, 0x7c00, 0xfc00, 0x7e00, 0xfd01,
+                                    0x7d00, 0xfe00, 0x3800, 0x3e00, 0x4100, 0xb800, 0xbe00, 0x57f0,
+                                    0x5800, 0x5bf8, 0x5c00, 0x77ff, 0x7800, 0xd800, 0xd808, 0xf800};
+
+// The edges, then random patterns.
+__device__ uint16_t operand(const uint32_t* in, uint32_t row, uint32_t) {
+  return row < 32 ? kEdges[row] : static_cast<uint16_t>(in[row + 512]);
+}
+
+// Result `number` of this row.
+#define FORM(number, instruction)                                 \
+  {                                                               \
+    uint16_t result;                                              \
+    asm volatile(instruction " %0, %1;" : "=h"(result) : "h"(a)); \
+    out[number * kRows + row] = result;                           \
+  }
+
+extern "C" __global__ void conformance(const uint32_t* in, uint32_t* out) {
+  const uint32_t row = blockIdx.x * blockDim.x + threadIdx.x;
+  const uint16_t a = operand(in, row, 0);
+  FORM(0, "cvt.rni.s16.f16")
+  FORM(1, "cvt.rzi.u16.f16")
+  FORM(2, "cvt.rmi.s16.f16")
+  FORM(3, "cvt.rpi.u16.f16")
+}

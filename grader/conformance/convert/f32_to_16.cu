@@ -1,0 +1,31 @@
+// cvt of f32 to s16 and u16
+// run: --grid 4 --block 128 --out 2048
+// source: PTX §9.7.9.21
+#include <cstdint>
+
+constexpr uint32_t kRows = 512;
+
+// All special patterns; then random significands with exponents from -8 to 71, halves and integers among them.
+__device__ uint32_t operand(const uint32_t* in, uint32_t row, uint32_t) {
+  const uint32_t bits = in[row];
+  if (row < 256) return bits;
+  const uint32_t kept = row % 2 == 0 ? 0x807fffff : 0x80700000;
+  return (bits & kept) | (119 + (bits >> 23 & 0xff) % 80) << 23;
+}
+
+// Result `number` of this row.
+#define FORM(number, instruction)                                 \
+  {                                                               \
+    uint16_t result;                                              \
+    asm volatile(instruction " %0, %1;" : "=h"(result) : "r"(a)); \
+    out[number * kRows + row] = result;                           \
+  }
+
+extern "C" __global__ void conformance(const uint32_t* in, uint32_t* out) {
+  const uint32_t row = blockIdx.x * blockDim.x + threadIdx.x;
+  const uint32_t a = operand(in, row, 0);
+  FORM(0, "cvt.rni.s16.f32")
+  FORM(1, "cvt.rzi.u16.f32")
+  FORM(2, "cvt.rmi.s16.f32")
+  FORM(3, "cvt.rpi.u16.f32")
+}

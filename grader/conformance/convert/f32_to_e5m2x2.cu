@@ -1,0 +1,33 @@
+// cvt of two f32 to e5m2x2, saturating, with .relu
+// run: --grid 4 --block 128 --out 1024
+// source: PTX §9.7.9.21
+#include <cstdint>
+
+constexpr uint32_t kRows = 512;
+
+// All special patterns; then numbers about the range of 8-bit floats: random, halfway between two of its numbers,
+// subnormal there.
+__device__ uint32_t operand(const uint32_t* in, uint32_t row, uint32_t) {
+  const uint32_t bits = in[row];
+  if (row < 256) return bits;
+  const uint32_t kept = row % 3 == 0 ? 0x807fffff : row % 3 == 1 ? 0x80780000 : 0x80700000;
+  return (bits & kept) | (108 + (bits >> 23 & 0xff) % 37) << 23;
+}
+
+__device__ uint32_t partner(const uint32_t* in, uint32_t row, uint32_t) { return operand(in, row ^ 255, 0); }
+
+// Result `number` of this row.
+#define FORM(number, instruction)                                             \
+  {                                                                           \
+    uint16_t result;                                                          \
+    asm volatile(instruction " %0, %1, %2;" : "=h"(result) : "r"(a), "r"(b)); \
+    out[number * kRows + row] = result;                                       \
+  }
+
+extern "C" __global__ void conformance(const uint32_t* in, uint32_t* out) {
+  const uint32_t row = blockIdx.x * blockDim.x + threadIdx.x;
+  const uint32_t a = operand(in, row, 0);
+  const uint32_t b = partner(in, row, 1);
+  FORM(0, "cvt.rn.satfinite.e5m2x2.f32")
+  FORM(1, "cvt.rn.satfinite.relu.e5m2x2.f32")
+}

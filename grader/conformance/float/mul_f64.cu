@@ -1,0 +1,61 @@
+// mul.f64 in the four roundings
+// run: --grid 3 --block 128 --out 3072
+// source: PTX §9.7.3.5
+#include <cstdint>
+
+constexpr uint32_t kRows = 384;
+// Zeros, subnormals, normal numbers, limits, infinities, NaNs.
+__constant__ uint64_t kEdges[16] = {0,
+                                    0x8000000000000000,
+                                    1,
+                                    0x8000000000000001,
+                                    0x000fffffffffffff,
+                                    0x0010000000000000,
+                                    0x8010000000000000,
+                                    0x3ff0000000000000,
+                                    0xbff0000000000000,
+                                    0x3ff0000000000001,
+                                    0x7fefffffffffffff,
+                                    0xffefffffffffffff,
+                                    0x7ff0000000000000,
+                                    0xfff0000000000000,
+                                    0x7ff8000000000000,
+                                    0xfff8000000000123};
+
+// Rows 0 to 255: every pair of edges. Then random significands: near one, and such that products become subnormal.
+__device__ uint64_t operand(const uint32_t* in, uint32_t row, uint32_t which) {
+  if (row >= 256) {
+    const uint32_t high = in[row + 1024 * which], low = in[row + 1024 * which + 512];
+    const uint32_t exponent = (row < 320 ? 1019 : which < 2 ? 508 : 0) + (high >> 20 & 7);
+    return uint64_t{(high & 0x800fffff) | exponent << 20} << 32 | low;
+  }
+  return kEdges[which == 0 ? row % 16 : which == 1 ? row / 16 : (row * 5 + row / 16 * 3) % 16];
+}
+
+// At most one operand of a row is a NaN: which of several gives the result its payload has a case of its own.
+__device__ bool is_nan(uint64_t a) { return (a & ~0ull >> 1) > 0x7ff0000000000000; }
+__device__ uint64_t one_nan(const uint32_t* in, uint32_t row, uint32_t which) {
+  for (uint32_t i = 0; i < which; ++i) {
+    if (is_nan(operand(in, row, i))) return 0x3ff0000000000000;
+  }
+  return operand(in, row, which);
+}
+
+// Result `number` of this row.
+#define FORM(number, instruction)                                              \
+  {                                                                            \
+    uint64_t result;                                                           \
+    asm volatile(instruction " %0, %1, %2;" : "=l"(result) : "l"(a), "l"(b));  \
+    out[2 * (number * kRows + row)] = static_cast<uint32_t>(result);           \
+    out[2 * (number * kRows + row) + 1] = static_cast<uint32_t>(result >> 32); \
+  }
+
+extern "C" __global__ void conformance(const uint32_t* in, uint32_t* out) {
+  const uint32_t row = blockIdx.x * blockDim.x + threadIdx.x;
+  const uint64_t a = one_nan(in, row, 0);
+  const uint64_t b = one_nan(in, row, 1);
+  FORM(0, "mul.rn.f64")
+  FORM(1, "mul.rz.f64")
+  FORM(2, "mul.rm.f64")
+  FORM(3, "mul.rp.f64")
+}

@@ -1,0 +1,50 @@
+// rcp.approx.ftz.f64 and rsqrt.approx.f64
+// run: --grid 3 --block 128 --out 1536
+// source: PTX §9.7.3.14, §9.7.3.16
+// undefined: approximations
+#include <cstdint>
+
+constexpr uint32_t kRows = 384;
+// Zeros, subnormals, normal numbers, limits, infinities, NaNs.
+__constant__ uint64_t kEdges[16] = {0,
+                                    0x8000000000000000,
+                                    1,
+                                    0x8000000000000001,
+                                    0x000fffffffffffff,
+                                    0x0010000000000000,
+                                    0x8010000000000000,
+                                    0x3ff0000000000000,
+                                    0xbff0000000000000,
+                                    0x3ff0000000000001,
+                                    0x7fefffffffffffff,
+                                    0xffefffffffffffff,
+                                    0x7ff0000000000000,
+                                    0xfff0000000000000,
+                                    0x7ff8000000000000,
+                                    0xfff8000000000123};
+
+// Rows 0 to 255: every pair of edges. Then random significands: near one, and such that products become subnormal.
+__device__ uint64_t operand(const uint32_t* in, uint32_t row, uint32_t which) {
+  if (row >= 256) {
+    const uint32_t high = in[row + 1024 * which], low = in[row + 1024 * which + 512];
+    const uint32_t exponent = (row < 320 ? 1019 : which < 2 ? 508 : 0) + (high >> 20 & 7);
+    return uint64_t{(high & 0x800fffff) | exponent << 20} << 32 | low;
+  }
+  return kEdges[which == 0 ? row % 16 : which == 1 ? row / 16 : (row * 5 + row / 16 * 3) % 16];
+}
+
+// Result `number` of this row.
+#define FORM(number, instruction)                                              \
+  {                                                                            \
+    uint64_t result;                                                           \
+    asm volatile(instruction " %0, %1;" : "=l"(result) : "l"(a));              \
+    out[2 * (number * kRows + row)] = static_cast<uint32_t>(result);           \
+    out[2 * (number * kRows + row) + 1] = static_cast<uint32_t>(result >> 32); \
+  }
+
+extern "C" __global__ void conformance(const uint32_t* in, uint32_t* out) {
+  const uint32_t row = blockIdx.x * blockDim.x + threadIdx.x;
+  const uint64_t a = operand(in, row, 0);
+  FORM(0, "rcp.approx.ftz.f64")
+  FORM(1, "rsqrt.approx.f64")
+}

@@ -1,0 +1,29 @@
+// rcp.approx, sqrt.approx and rsqrt.approx of f32
+// run: --grid 4 --block 128 --out 3072
+// source: PTX §9.7.3.13, §9.7.3.15, §9.7.3.16
+// undefined: approximations
+#include <cstdint>
+
+constexpr uint32_t kRows = 512;
+
+// All special patterns, then random ones.
+__device__ uint32_t operand(const uint32_t* in, uint32_t row, uint32_t) { return in[row]; }
+
+// Result `number` of this row.
+#define FORM(number, instruction)                                 \
+  {                                                               \
+    uint32_t result;                                              \
+    asm volatile(instruction " %0, %1;" : "=r"(result) : "r"(a)); \
+    out[number * kRows + row] = result;                           \
+  }
+
+extern "C" __global__ void conformance(const uint32_t* in, uint32_t* out) {
+  const uint32_t row = blockIdx.x * blockDim.x + threadIdx.x;
+  const uint32_t a = operand(in, row, 0);
+  FORM(0, "rcp.approx.f32")
+  FORM(1, "sqrt.approx.f32")
+  FORM(2, "rsqrt.approx.f32")
+  FORM(3, "rcp.approx.ftz.f32")
+  FORM(4, "sqrt.approx.ftz.f32")
+  FORM(5, "rsqrt.approx.ftz.f32")
+}

@@ -1,0 +1,30 @@
+// sin, cos, lg2, ex2 and tanh of f32
+// run: --grid 4 --block 128 --out 3584
+// source: PTX §9.7.3.18 to §9.7.3.22
+// undefined: approximations
+#include <cstdint>
+
+constexpr uint32_t kRows = 512;
+
+// All special patterns, then random ones.
+__device__ uint32_t operand(const uint32_t* in, uint32_t row, uint32_t) { return in[row]; }
+
+// Result `number` of this row.
+#define FORM(number, instruction)                                 \
+  {                                                               \
+    uint32_t result;                                              \
+    asm volatile(instruction " %0, %1;" : "=r"(result) : "r"(a)); \
+    out[number * kRows + row] = result;                           \
+  }
+
+extern "C" __global__ void conformance(const uint32_t* in, uint32_t* out) {
+  const uint32_t row = blockIdx.x * blockDim.x + threadIdx.x;
+  const uint32_t a = operand(in, row, 0);
+  FORM(0, "sin.approx.f32")
+  FORM(1, "cos.approx.f32")
+  FORM(2, "lg2.approx.f32")
+  FORM(3, "ex2.approx.f32")
+  FORM(4, "tanh.approx.f32")
+  FORM(5, "lg2.approx.ftz.f32")
+  FORM(6, "ex2.approx.ftz.f32")
+}

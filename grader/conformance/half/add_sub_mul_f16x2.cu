@@ -1,0 +1,37 @@
+// add, sub and mul of f16x2
+// run: --grid 3 --block 128 --out 1152
+// source: PTX §9.7.4.1 to §9.7.4.3
+#include <cstdint>
+
+constexpr uint32_t kRows = 384;
+// Zeros, subnormals, normal numbers, limits, infinities, a quiet and a signalling NaN.
+__constant__ uint16_t kEdges[16] = {0x0000, 0x8000, 0x0001, 0x8001, 0x03ff, 0x0400, 0x8400, 0x3c00,
+                                    0xbc00, 0x3c01, 0x7bff, 0xfbff, 0x7c00, 0xfc00, 0x7e00, 0xfd01};
+
+// Rows 0 to 255: every pair of edges; then random operands.
+__device__ uint16_t operand(const uint32_t* in, uint32_t row, uint32_t which) {
+  if (row >= 256) return static_cast<uint16_t>(in[row + 1024 * which]);
+  return kEdges[which == 0 ? row % 16 : which == 1 ? row / 16 : (row * 5 + row / 16 * 3) % 16];
+}
+
+// Two such operands; the upper half runs through them backwards.
+__device__ uint32_t packed(const uint32_t* in, uint32_t row, uint32_t which) {
+  return operand(in, row, which) | static_cast<uint32_t>(operand(in, row ^ 255, which)) << 16;
+}
+
+// Result `number` of this row.
+#define FORM(number, instruction)                                             \
+  {                                                                           \
+    uint32_t result;                                                          \
+    asm volatile(instruction " %0, %1, %2;" : "=r"(result) : "r"(a), "r"(b)); \
+    out[number * kRows + row] = result;                                       \
+  }
+
+extern "C" __global__ void conformance(const uint32_t* in, uint32_t* out) {
+  const uint32_t row = blockIdx.x * blockDim.x + threadIdx.x;
+  const uint32_t a = packed(in, row, 0);
+  const uint32_t b = packed(in, row, 1);
+  FORM(0, "add.rn.f16x2")
+  FORM(1, "sub.rn.f16x2")
+  FORM(2, "mul.rn.f16x2")
+}

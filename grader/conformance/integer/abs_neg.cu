@@ -1,0 +1,24 @@
+// abs and neg of s32; the smallest number stays
+// run: --grid 4 --block 128 --out 1024
+// source: PTX §9.7.1.10, §9.7.1.11
+#include <cstdint>
+
+constexpr uint32_t kRows = 512;
+
+// All special patterns, then random ones.
+__device__ uint32_t operand(const uint32_t* in, uint32_t row, uint32_t) { return in[row]; }
+
+// Result `number` of this row.
+#define FORM(number, instruction)                                 \
+  {                                                               \
+    uint32_t result;                                              \
+    asm volatile(instruction " %0, %1;" : "=r"(result) : "r"(a)); \
+    out[number * kRows + row] = result;                           \
+  }
+
+extern "C" __global__ void conformance(const uint32_t* in, uint32_t* out) {
+  const uint32_t row = blockIdx.x * blockDim.x + threadIdx.x;
+  const uint32_t a = operand(in, row, 0);
+  FORM(0, "abs.s32")
+  FORM(1, "neg.s32")
+}

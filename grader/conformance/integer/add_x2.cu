@@ -1,0 +1,32 @@
+// add.u16x2 and add.s16x2: no carry from the lower half into the upper
+// run: --grid 3 --block 128 --out 768
+// source: PTX §9.7.1.1
+#include <cstdint>
+
+constexpr uint32_t kRows = 384;
+// Limits and their neighbours.
+__constant__ uint32_t kEdges[16] = {0,          1,          2,          0xffffffff, 0xfffffffe, 0x80000000,
+                                    0x80000001, 0x7fffffff, 0x0000ffff, 0xffff0000, 0x00010001, 0x80008000,
+                                    0x7fff7fff, 0xffff0001, 0x0001ffff, 0x7fff8000};
+
+// Rows 0 to 255: every pair of edges; then random operands.
+__device__ uint32_t operand(const uint32_t* in, uint32_t row, uint32_t which) {
+  if (row >= 256) return in[row + 1024 * which];
+  return kEdges[which == 0 ? row % 16 : which == 1 ? row / 16 : (row * 5 + row / 16 * 3) % 16];
+}
+
+// Result `number` of this row.
+#define FORM(number, instruction)                                             \
+  {                                                                           \
+    uint32_t result;                                                          \
+    asm volatile(instruction " %0, %1, %2;" : "=r"(result) : "r"(a), "r"(b)); \
+    out[number * kRows + row] = result;                                       \
+  }
+
+extern "C" __global__ void conformance(const uint32_t* in, uint32_t* out) {
+  const uint32_t row = blockIdx.x * blockDim.x + threadIdx.x;
+  const uint32_t a = operand(in, row, 0);
+  const uint32_t b = operand(in, row, 1);
+  FORM(0, "add.u16x2")
+  FORM(1, "add.s16x2")
+}

@@ -1,0 +1,48 @@
+// add.cc and addc, sub.cc and subc of 64 bits: carry and borrow
+// run: --grid 3 --block 128 --out 3072
+// source: PTX §9.7.2.1 to §9.7.2.4
+#include <cstdint>
+
+constexpr uint32_t kRows = 384;
+// Limits and their neighbours.
+__constant__ uint64_t kEdges[16] = {0,
+                                    1,
+                                    2,
+                                    ~0ull,
+                                    ~1ull,
+                                    1ull << 63,
+                                    (1ull << 63) + 1,
+                                    ~0ull >> 1,
+                                    0xffffffff,
+                                    1ull << 32,
+                                    (1ull << 32) + 1,
+                                    1ull << 31,
+                                    0xffffffff80000000,
+                                    0x7fffffff00000000,
+                                    0x00000001ffffffff,
+                                    0xfffffffe00000001};
+
+// Rows 0 to 255: every pair of edges; then random operands.
+__device__ uint64_t operand(const uint32_t* in, uint32_t row, uint32_t which) {
+  if (row >= 256) return in[row + 1024 * which] | uint64_t{in[row + 1024 * which + 512]} << 32;
+  return kEdges[which == 0 ? row % 16 : which == 1 ? row / 16 : (row * 5 + row / 16 * 3) % 16];
+}
+
+// Result `number` of this row.
+#define FORM(number, instruction)                                              \
+  {                                                                            \
+    uint64_t result;                                                           \
+    asm volatile("{\n\t" instruction "\n\t}" : "=l"(result) : "l"(a), "l"(b)); \
+    out[2 * (number * kRows + row)] = static_cast<uint32_t>(result);           \
+    out[2 * (number * kRows + row) + 1] = static_cast<uint32_t>(result >> 32); \
+  }
+
+extern "C" __global__ void conformance(const uint32_t* in, uint32_t* out) {
+  const uint32_t row = blockIdx.x * blockDim.x + threadIdx.x;
+  const uint64_t a = operand(in, row, 0);
+  const uint64_t b = operand(in, row, 1);
+  FORM(0, "add.cc.u64 %0, %1, %2; addc.u64 %0, 0, 0;")
+  FORM(1, "sub.cc.u64 %0, %1, %2; subc.u64 %0, 0, 0;")
+  FORM(2, "add.cc.s64 %0, %1, %2; addc.s64 %0, %1, %2;")
+  FORM(3, "sub.cc.s64 %0, %1, %2; subc.s64 %0, %1, %2;")
+}

@@ -1,0 +1,30 @@
+// add.cc, addc.cc and addc: the sum of two numbers of 128 bits and its carry
+// run: --grid 4 --block 128 --out 2560
+// source: PTX §9.7.2.1, §9.7.2.2
+#include <cstdint>
+
+// Limits and their neighbours.
+__constant__ uint32_t kEdges[8] = {0, 1, 0xffffffff, 0xfffffffe, 0x80000000, 0x7fffffff, 0, 0xffffffff};
+
+// Digit `which` of this row's numbers: edges in the first 256 rows, then random words.
+__device__ uint32_t digit(const uint32_t* in, uint32_t row, uint32_t which) {
+  return row < 256 ? kEdges[in[256 + row + 256 * which] % 8] : in[row + 256 * which];
+}
+
+extern "C" __global__ void conformance(const uint32_t* in, uint32_t* out) {
+  const uint32_t row = blockIdx.x * blockDim.x + threadIdx.x;
+  uint32_t a[4], b[4], d[5];
+  for (uint32_t i = 0; i < 4; ++i) {
+    a[i] = digit(in, row, i);
+    b[i] = digit(in, row, 4 + i);
+  }
+  asm volatile(
+      "add.cc.u32 %0, %5, %9;\n\t"
+      "addc.cc.u32 %1, %6, %10;\n\t"
+      "addc.cc.s32 %2, %7, %11;\n\t"
+      "addc.cc.u32 %3, %8, %12;\n\t"
+      "addc.u32 %4, 0, 0;\n\t"
+      : "=&r"(d[0]), "=&r"(d[1]), "=&r"(d[2]), "=&r"(d[3]), "=&r"(d[4])
+      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]), "r"(b[2]), "r"(b[3]));
+  for (uint32_t i = 0; i < 5; ++i) out[5 * row + i] = d[i];
+}

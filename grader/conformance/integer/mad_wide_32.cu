@@ -1,0 +1,37 @@
+// mad.wide of s32 and u32: the 64-bit addend wraps
+// run: --grid 3 --block 128 --out 1536
+// source: PTX §9.7.1.4
+#include <cstdint>
+
+constexpr uint32_t kRows = 384;
+// Limits and their neighbours.
+__constant__ uint32_t kEdges[16] = {0,    1,    2,    0xffffffff, 0xfffffffe, 0x80000000, 0x80000001, 0x7fffffff,
+                                    0x7f, 0x80, 0xff, 0x7fff,     0x8000,     0xffff,     0x00800000, 0xff7fffff};
+
+// Rows 0 to 255: every pair of edges; then random operands.
+__device__ uint32_t operand(const uint32_t* in, uint32_t row, uint32_t which) {
+  if (row >= 256) return in[row + 1024 * which];
+  return kEdges[which == 0 ? row % 16 : which == 1 ? row / 16 : (row * 5 + row / 16 * 3) % 16];
+}
+
+__device__ uint64_t addend(const uint32_t* in, uint32_t row, uint32_t) {
+  return uint64_t{operand(in, row, 2)} << 32 | operand(in, row ^ 1, 2);
+}
+
+// Result `number` of this row.
+#define FORM(number, instruction)                                                         \
+  {                                                                                       \
+    uint64_t result;                                                                      \
+    asm volatile(instruction " %0, %1, %2, %3;" : "=l"(result) : "r"(a), "r"(b), "l"(c)); \
+    out[2 * (number * kRows + row)] = static_cast<uint32_t>(result);                      \
+    out[2 * (number * kRows + row) + 1] = static_cast<uint32_t>(result >> 32);            \
+  }
+
+extern "C" __global__ void conformance(const uint32_t* in, uint32_t* out) {
+  const uint32_t row = blockIdx.x * blockDim.x + threadIdx.x;
+  const uint32_t a = operand(in, row, 0);
+  const uint32_t b = operand(in, row, 1);
+  const uint64_t c = addend(in, row, 2);
+  FORM(0, "mad.wide.s32")
+  FORM(1, "mad.wide.u32")
+}

@@ -1,0 +1,33 @@
+// shl and shr of 16 bits with counts up to and beyond 16
+// run: --grid 6 --block 128 --out 2304
+// source: PTX §9.7.8.8, §9.7.8.9
+#include <cstdint>
+
+constexpr uint32_t kRows = 768;
+// Below, at and beyond the width.
+__constant__ uint32_t kCounts[24] = {0,   1,   7,       8,          15,         16,         17,         31,
+                                     32,  33,  47,      63,         64,         65,         128,        255,
+                                     256, 257, 0x10000, 0x7fffffff, 0x80000000, 0x80000001, 0xffffffe0, 0xffffffff};
+
+// 32 values under each count.
+__device__ uint16_t operand(const uint32_t* in, uint32_t row, uint32_t which) {
+  return static_cast<uint16_t>(in[256 + row % 32 + 32 * which]);
+}
+__device__ uint32_t count(const uint32_t*, uint32_t row, uint32_t) { return kCounts[row / 32]; }
+
+// Result `number` of this row.
+#define FORM(number, instruction)                                             \
+  {                                                                           \
+    uint16_t result;                                                          \
+    asm volatile(instruction " %0, %1, %2;" : "=h"(result) : "h"(a), "r"(b)); \
+    out[number * kRows + row] = result;                                       \
+  }
+
+extern "C" __global__ void conformance(const uint32_t* in, uint32_t* out) {
+  const uint32_t row = blockIdx.x * blockDim.x + threadIdx.x;
+  const uint16_t a = operand(in, row, 0);
+  const uint32_t b = count(in, row, 1);
+  FORM(0, "shl.b16")
+  FORM(1, "shr.u16")
+  FORM(2, "shr.s16")
+}

@@ -1,0 +1,57 @@
+// arrive with a count: completes exactly when the counts add up, up to 2^20 - 1 at once
+// run: --out 10
+// source: PTX §9.7.13.15.13
+#include <cstdint>
+
+__device__ void init(uint32_t bar, uint32_t count) {
+  asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(bar), "r"(count) : "memory");
+}
+
+__device__ uint32_t test_parity(uint32_t bar, uint32_t parity) {
+  uint32_t done;
+  asm volatile(
+      "{\n\t.reg .pred p;\n\tmbarrier.test_wait.parity.shared::cta.b64 p, [%1], %2;\n\tselp.u32 %0, 1, 0, p;\n\t}"
+      : "=r"(done)
+      : "r"(bar), "r"(parity)
+      : "memory");
+  return done;
+}
+
+// Bit p: test_wait.parity with parity p.
+__device__ uint32_t parities(uint32_t bar) { return test_parity(bar, 0) | test_parity(bar, 1) << 1; }
+
+__device__ uint64_t arrive(uint32_t bar) {
+  uint64_t state;
+  asm volatile("mbarrier.arrive.shared::cta.b64 %0, [%1];" : "=l"(state) : "r"(bar) : "memory");
+  return state;
+}
+
+__device__ uint64_t arrive_n(uint32_t bar, uint32_t count) {
+  uint64_t state;
+  asm volatile("mbarrier.arrive.shared::cta.b64 %0, [%1], %2;" : "=l"(state) : "r"(bar), "r"(count) : "memory");
+  return state;
+}
+
+__device__ uint32_t pending_count(uint64_t state) {
+  uint32_t count;
+  asm volatile("mbarrier.pending_count.b64 %0, %1;" : "=r"(count) : "l"(state));
+  return count;
+}
+
+extern "C" __global__ void conformance(const uint32_t* in, uint32_t* out) {
+  __shared__ alignas(8) uint64_t barrier;
+  if (threadIdx.x != 0) return;
+  const uint32_t bar = static_cast<uint32_t>(__cvta_generic_to_shared(&barrier));
+  uint32_t* to = out;
+  init(bar, (1u << 20) - 1);
+  *to++ = pending_count(arrive_n(bar, (1u << 20) - 2));
+  *to++ = parities(bar);
+  *to++ = pending_count(arrive(bar));
+  *to++ = parities(bar);
+  *to++ = pending_count(arrive_n(bar, (1u << 20) - 1));
+  *to++ = parities(bar);
+  *to++ = pending_count(arrive_n(bar, 1u << 19));
+  *to++ = parities(bar);
+  *to++ = pending_count(arrive_n(bar, (1u << 19) - 1));
+  *to++ = parities(bar);
+}

@@ -1,0 +1,87 @@
+// arrive_drop: arrives, and the phases after expect that much less
+// run: --out 14
+// source: PTX §9.7.13.15.14
+#include <cstdint>
+
+__device__ void init(uint32_t bar, uint32_t count) {
+  asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(bar), "r"(count) : "memory");
+}
+
+__device__ uint32_t test_parity(uint32_t bar, uint32_t parity) {
+  uint32_t done;
+  asm volatile(
+      "{\n\t.reg .pred p;\n\tmbarrier.test_wait.parity.shared::cta.b64 p, [%1], %2;\n\tselp.u32 %0, 1, 0, p;\n\t}"
+      : "=r"(done)
+      : "r"(bar), "r"(parity)
+      : "memory");
+  return done;
+}
+
+// Bit p: test_wait.parity with parity p.
+__device__ uint32_t parities(uint32_t bar) { return test_parity(bar, 0) | test_parity(bar, 1) << 1; }
+
+__device__ uint64_t arrive(uint32_t bar) {
+  uint64_t state;
+  asm volatile("mbarrier.arrive.shared::cta.b64 %0, [%1];" : "=l"(state) : "r"(bar) : "memory");
+  return state;
+}
+
+__device__ uint64_t arrive_n(uint32_t bar, uint32_t count) {
+  uint64_t state;
+  asm volatile("mbarrier.arrive.shared::cta.b64 %0, [%1], %2;" : "=l"(state) : "r"(bar), "r"(count) : "memory");
+  return state;
+}
+
+__device__ uint64_t drop(uint32_t bar, uint32_t count) {
+  uint64_t state;
+  asm volatile("mbarrier.arrive_drop.shared::cta.b64 %0, [%1], %2;" : "=l"(state) : "r"(bar), "r"(count) : "memory");
+  return state;
+}
+
+__device__ uint32_t test_state(uint32_t bar, uint64_t state) {
+  uint32_t done;
+  asm volatile("{\n\t.reg .pred p;\n\tmbarrier.test_wait.shared::cta.b64 p, [%1], %2;\n\tselp.u32 %0, 1, 0, p;\n\t}"
+               : "=r"(done)
+               : "r"(bar), "l"(state)
+               : "memory");
+  return done;
+}
+
+__device__ uint32_t pending_count(uint64_t state) {
+  uint32_t count;
+  asm volatile("mbarrier.pending_count.b64 %0, %1;" : "=r"(count) : "l"(state));
+  return count;
+}
+
+extern "C" __global__ void conformance(const uint32_t* in, uint32_t* out) {
+  __shared__ alignas(8) uint64_t barrier;
+  if (threadIdx.x != 0) return;
+  const uint32_t bar = static_cast<uint32_t>(__cvta_generic_to_shared(&barrier));
+  uint32_t* to = out;
+  init(bar, 6);
+  const uint64_t state = drop(bar, 2);  // expected from now on: 4
+  *to++ = pending_count(state);
+  *to++ = parities(bar);
+  *to++ = pending_count(arrive_n(bar, 4));
+  *to++ = parities(bar);
+  *to++ = test_state(bar, state);
+  *to++ = pending_count(arrive_n(bar, 3));
+  *to++ = parities(bar);
+  uint64_t last;
+  asm volatile("mbarrier.arrive_drop.shared::cta.b64 %0, [%1];"
+               : "=l"(last)
+               : "r"(bar)
+               : "memory");  // 3, and completes
+  *to++ = pending_count(last);
+  *to++ = parities(bar);
+  uint64_t quiet;
+  asm volatile("mbarrier.arrive_drop.noComplete.shared::cta.b64 %0, [%1], %2;"
+               : "=l"(quiet)
+               : "r"(bar), "r"(1)
+               : "memory");  // 2
+  *to++ = pending_count(quiet);
+  *to++ = pending_count(arrive_n(bar, 2));
+  *to++ = parities(bar);
+  *to++ = pending_count(arrive_n(bar, 2));
+  *to++ = parities(bar);
+}

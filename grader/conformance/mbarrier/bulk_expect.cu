@@ -1,0 +1,77 @@
+// expect_tx, then bulk copies that complete the bytes: two copies on one phase, four phases
+// run: --out 384
+// source: PTX §9.7.13.15.5
+#include <cstdint>
+
+__device__ uint32_t shared_address(const void* p) { return static_cast<uint32_t>(__cvta_generic_to_shared(p)); }
+
+__device__ void init(uint32_t bar, uint32_t count) {
+  asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(bar), "r"(count) : "memory");
+}
+
+__device__ void fence_init() { asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory"); }
+
+__device__ uint32_t test_parity(uint32_t bar, uint32_t parity) {
+  uint32_t done;
+  asm volatile(
+      "{\n\t.reg .pred p;\n\tmbarrier.test_wait.parity.shared::cta.b64 p, [%1], %2;\n\tselp.u32 %0, 1, 0, p;\n\t}"
+      : "=r"(done)
+      : "r"(bar), "r"(parity)
+      : "memory");
+  return done;
+}
+
+// Bit p: test_wait.parity with parity p.
+__device__ uint32_t parities(uint32_t bar) { return test_parity(bar, 0) | test_parity(bar, 1) << 1; }
+
+__device__ uint64_t arrive_expect_tx(uint32_t bar, uint32_t bytes) {
+  uint64_t state;
+  asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 %0, [%1], %2;"
+               : "=l"(state)
+               : "r"(bar), "r"(bytes)
+               : "memory");
+  return state;
+}
+
+// Both addresses and the size are multiples of 16 bytes.
+__device__ void bulk_load(uint32_t to, const void* from, uint32_t bytes, uint32_t bar) {
+  asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(to),
+               "l"(__cvta_generic_to_global(from)), "r"(bytes), "r"(bar)
+               : "memory");
+}
+
+__device__ void wait_parity(uint32_t bar, uint32_t parity) {
+  asm volatile(
+      "{\n\t"
+      ".reg .pred p;\n\t"
+      "again_%=:\n\t"
+      "mbarrier.try_wait.parity.shared::cta.b64 p, [%0], %1;\n\t"
+      "@!p bra again_%=;\n\t"
+      "}" ::"r"(bar),
+      "r"(parity)
+      : "memory");
+}
+
+extern "C" __global__ void conformance(const uint32_t* in, uint32_t* out) {
+  __shared__ alignas(8) uint64_t barrier;
+  __shared__ alignas(16) uint32_t cells[64];
+  const uint32_t lane = threadIdx.x;
+  const uint32_t bar = shared_address(&barrier);
+  if (lane == 0) {
+    init(bar, 1);
+    fence_init();
+  }
+  __syncwarp();
+  for (uint32_t phase = 0; phase < 4; ++phase) {
+    if (lane == 0) {
+      arrive_expect_tx(bar, 192);
+      bulk_load(shared_address(cells), in + 256 + 64 * phase, 64, bar);
+      bulk_load(shared_address(cells + 16), in + 1024 + 64 * phase, 128, bar);
+    }
+    wait_parity(bar, phase & 1);
+    out[96 * phase + lane] = cells[lane];
+    out[96 * phase + 32 + lane] = lane < 16 ? cells[32 + lane] : 0;
+    out[96 * phase + 64 + lane] = parities(bar);
+    __syncwarp();
+  }
+}

@@ -1,0 +1,51 @@
+// ld.shared of every width and signedness into 32-bit and 64-bit registers: zero or sign extension
+// run: --out 1152
+// source: PTX §9.7.9.8, §9.4.1
+#include <cstdint>
+#include <cstring>
+
+// Into a 32-bit and a 64-bit register: three words of out. `mask` moves the address within eight bytes, by lane.
+#define LOAD(type, mask)                                                                              \
+  {                                                                                                   \
+    uint32_t narrow;                                                                                  \
+    uint64_t wide;                                                                                    \
+    asm volatile("ld.shared." type " %0, [%1];" : "=r"(narrow) : "l"(at + (lane & mask)) : "memory"); \
+    asm volatile("ld.shared." type " %0, [%1];" : "=l"(wide) : "l"(at + (lane & mask)) : "memory");   \
+    *to++ = narrow;                                                                                   \
+    *to++ = static_cast<uint32_t>(wide);                                                              \
+    *to++ = static_cast<uint32_t>(wide >> 32);                                                        \
+  }
+#define LOAD64(type, reg, var)                                                         \
+  {                                                                                    \
+    var wide;                                                                          \
+    asm volatile("ld.shared." type " %0, [%1];" : "=" reg(wide) : "l"(at) : "memory"); \
+    uint64_t bits;                                                                     \
+    memcpy(&bits, &wide, 8);                                                           \
+    *to++ = static_cast<uint32_t>(bits);                                               \
+    *to++ = static_cast<uint32_t>(bits >> 32);                                         \
+  }
+
+extern "C" __global__ void conformance(const uint32_t* in, uint32_t* out) {
+  __shared__ alignas(8) uint32_t cells[64];
+  const uint32_t lane = threadIdx.x;
+  cells[2 * lane] = in[256 + 2 * lane];
+  cells[2 * lane + 1] = in[257 + 2 * lane];
+  const uint64_t at = __cvta_generic_to_shared(cells + 2 * lane);
+  uint32_t* to = out + lane * 36;
+  LOAD("u8", 7)
+  LOAD("s8", 7)
+  LOAD("b8", 7)
+  LOAD("u16", 6)
+  LOAD("s16", 6)
+  LOAD("b16", 6)
+  LOAD("u32", 4)
+  LOAD("s32", 4)
+  LOAD("b32", 4)
+  LOAD64("u64", "l", uint64_t)
+  LOAD64("s64", "l", uint64_t)
+  LOAD64("b64", "l", uint64_t)
+  LOAD64("f64", "d", double)
+  float f;
+  asm volatile("ld.shared.f32 %0, [%1];" : "=f"(f) : "l"(at) : "memory");
+  *to = __float_as_uint(f);
+}
