@@ -25,21 +25,15 @@ std::string barrier_name(const machine::Program& p, uint32_t offset) {
   return fmt::format("{}[{}]", s->name, (offset - s->offset) / 8);
 }
 
-SharedPlace shared_place(Warp& w, int lane, uint64_t address, bool generic, uint32_t bytes, uint32_t alignment,
+SharedPlace shared_place(Warp& w, int lane, uint64_t address, SharedWindow window, uint32_t bytes, uint32_t alignment,
                          const char* what) {
   const auto who = [&] { return machine::describe_lanes(w, LaneMask{1} << lane); };  // for messages
-  if (generic && !machine::in_shared_window(address)) {
+  if (window == SharedWindow::Generic && !machine::in_shared_window(address)) {
     throw make_fault("out-of-bounds", fmt::format("{}: {} {:#x} is not in shared memory", who(), what, address));
   }
-  auto offset = static_cast<uint32_t>(address);
-  const uint32_t rank = offset >> 24;
-  offset &= 0xffffffu;
-  machine::Domain& d = *w.cta->domain;
-  if (rank > d.ctas.size()) {
-    throw make_fault("out-of-bounds",
-                     fmt::format("{}: {} names CTA {} of a cluster of {}", who(), what, rank - 1, d.ctas.size()));
-  }
-  Cta* owner = rank == 0 ? w.cta : d.ctas[rank - 1].get();
+  const uint32_t offset = static_cast<uint32_t>(address) & machine::kSharedOffsetMask;
+  Cta* owner = machine::shared_owner(w, static_cast<uint32_t>(address), window == SharedWindow::Cta,
+                                     [&] { return fmt::format("{}: {}", who(), what); });
   if (offset % alignment != 0) {
     throw make_fault("misaligned", fmt::format("{}: {} {} is not a multiple of {} bytes", who(), what,
                                                w.cta->launch->program->describe_shared(offset), alignment));
@@ -103,6 +97,7 @@ const machine::AsyncHooks& hooks() {
 void register_async_decoders(machine::DecoderTable& table) {
   register_mbarrier_decoders(table);
   register_bulk_copy_decoders(table);
+  register_remote_store_decoders(table);
   register_tensor_copy_decoders(table);
   register_cp_async_decoders(table);
   register_tcgen05_decoders(table);

@@ -113,9 +113,11 @@ struct SharedPlace {
   Cta* owner;       ///< whose shared memory it is
   uint32_t offset;  ///< shared::cta offset, bytes
 };
-/// Resolves an address operand that must lie in shared memory. `generic`: the instruction names no space, so the
-/// address is generic. Faults `out-of-bounds` or `misaligned`.
-SharedPlace shared_place(Warp& w, int lane, uint64_t address, bool generic, uint32_t bytes, uint32_t alignment,
+/// How an instruction names shared memory: .shared::cta, .shared::cluster, or no space at all.
+enum class SharedWindow : uint8_t { Cta, Cluster, Generic };
+/// Resolves an address operand that must lie in shared memory: of the executing CTA, of one of its cluster, or of
+/// either by a generic address. Faults `out-of-bounds`, `misaligned` or, where that CTA has ended, `remote-cta-gone`.
+SharedPlace shared_place(Warp& w, int lane, uint64_t address, SharedWindow window, uint32_t bytes, uint32_t alignment,
                          const char* what);
 
 /// Reads a 32- or 64-bit address operand of a lane.
@@ -146,6 +148,8 @@ const machine::AsyncHooks& hooks();
 void register_mbarrier_decoders(machine::DecoderTable& table);
 /// cp.async.bulk, cp.reduce.async.bulk and their groups (bulk_copy.cc).
 void register_bulk_copy_decoders(machine::DecoderTable& table);
+/// st.async and red.async (remote_store.cc).
+void register_remote_store_decoders(machine::DecoderTable& table);
 /// cp.async and its groups (cp_async.cc).
 void register_cp_async_decoders(machine::DecoderTable& table);
 /// cp.async.bulk.tensor and its kin (tensor_copy.cc).

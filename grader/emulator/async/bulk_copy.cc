@@ -1,8 +1,9 @@
 // Tested by bulk_copy_test.cc.
 //
 // 1-D bulk copies (PTX §9.7.9.25.4): global → shared with an mbarrier, shared → global with a bulk group, shared →
-// shared of the cluster, and the reductions. One lane, one operation: a warp that issues with 32 lanes issues 32
-// copies, as the chip would. How an operation lives from here on: copy_engine.cc.
+// shared of the cluster, and the reductions; a load may be delivered to several CTAs (.multicast::cluster). One lane,
+// one operation: a warp that issues with 32 lanes issues 32 copies, as the chip would. How an operation lives from here
+// on: copy_engine.cc.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -33,12 +34,13 @@ enum PoolIndex : uint32_t {
   kSrc = kDst + kPooledAddress,
   kBarrier = kSrc + kPooledAddress,
   kSize = kBarrier + kPooledAddress,
-  kMask,
+  kByteMask,
+  kCtaMask,
   kPoolSize
 };
 
 // Inst::sub: direction and flags.
-constexpr uint8_t kLoad = 0, kStore = 1, kSharedToShared = 2, kDirection = 3, kReduce = 4;
+constexpr uint8_t kLoad = 0, kStore = 1, kSharedToShared = 2, kDirection = 3, kReduce = 4, kOwn = 8;
 
 struct BulkCopy : Copy {
   std::byte* destination = nullptr;
@@ -93,6 +95,8 @@ void issue(Warp& w, const Inst& i, LaneMask mask) {
   for_lanes(mask, [&](int l) {
     auto copy = std::make_shared<BulkCopy>();
     AsyncOpInfo& info = copy->info;
+    std::vector<Delivery> to;  // of what arrives in shared memory
+    copy->noun = "a bulk copy";
     const uint32_t bytes = lanes<uint32_t>(w.regs, pool[kSize])[l];
     const uint64_t dst = pooled_address(w, pool + kDst, l), src = pooled_address(w, pool + kSrc, l);
     require_multiple(w, l, bytes, 16, "bad-copy", "the size");
@@ -110,7 +114,7 @@ void issue(Warp& w, const Inst& i, LaneMask mask) {
     if (direction == kLoad) {
       copy->source = global_range(w, l, src, bytes, false, "a bulk copy reads its source");
     } else {
-      const SharedPlace p = shared_place(w, l, src, false, bytes, 16, "the source of a bulk copy");
+      const SharedPlace p = shared_place(w, l, src, SharedWindow::Cta, bytes, 16, "the source of a bulk copy");
       info.source_owner = p.owner;
       info.source = p.offset;
       copy->source = p.owner->shared(p.offset);
@@ -118,30 +122,39 @@ void issue(Warp& w, const Inst& i, LaneMask mask) {
     if (direction == kStore) {
       copy->destination = global_range(w, l, dst, bytes, true, "a bulk copy writes its destination");
     } else {
-      const SharedPlace p = shared_place(w, l, dst, false, bytes, 16, "the destination of a bulk copy");
-      info.destination_owner = p.owner;
+      const SharedWindow window = (i.sub & kOwn) != 0 ? SharedWindow::Cta : SharedWindow::Cluster;
+      const SharedPlace p = shared_place(w, l, dst, window, bytes, 16, "the destination of a bulk copy");
       info.destination = p.offset;
-      copy->destination = p.owner->shared(p.offset);
       if (direction == kSharedToShared && p.owner == w.cta) {
         throw make_fault(
             "bad-copy",
             fmt::format("{}: a shared-to-shared bulk copy must have its destination in another CTA of the cluster",
                         machine::describe_lanes(w, LaneMask{1} << l)));
       }
-      const SharedPlace b = shared_place(w, l, pooled_address(w, pool + kBarrier, l), false, 8, 8, "mbarrier");
-      live_barrier(*b.owner, b.offset, "a bulk copy that signals");
+      const SharedPlace b =
+          shared_place(w, l, pooled_address(w, pool + kBarrier, l), SharedWindow::Cluster, 8, 8, "mbarrier");
       info.mbarrier = b.offset;
-      info.mbarrier_owner = b.owner;
+      LoadForm form;
+      form.signals = LoadForm::Signals::Any;
+      form.multicast = pool[kCtaMask] != kNoOperand;
+      if (form.multicast) form.mask = lanes<uint32_t>(w.regs, pool[kCtaMask])[l] & 0xffff;
+      to = deliveries(w, l, form, p, b, copy->noun);
     }
     if (reduce) {
       copy->reduce_op = static_cast<ReduceOp>(i.width);
       copy->reduce_type = static_cast<Type>(i.imm);
     }
-    if (pool[kMask] != kNoOperand) copy->byte_mask = lanes<uint32_t>(w.regs, pool[kMask])[l] & 0xffff;
+    if (pool[kByteMask] != kNoOperand) copy->byte_mask = lanes<uint32_t>(w.regs, pool[kByteMask])[l] & 0xffff;
     info.shared_bytes = bytes;
     copy->reduces = reduce;
-    copy->noun = "a bulk copy";
-    start(w, i, l, std::move(copy));
+    std::vector<std::shared_ptr<Copy>> copies{copy};
+    for (size_t k = 0; k < to.size(); k++) {
+      if (k > 0) copies.push_back(copy = std::make_shared<BulkCopy>(*copy));
+      copy->destination = to[k].destination->shared(static_cast<uint32_t>(info.destination));
+      copy->info.destination_owner = to[k].destination;
+      copy->info.mbarrier_owner = to[k].barrier;
+    }
+    start(w, i, l, copies);
     space_out(w, l, mask);
   });
 }
@@ -190,8 +203,8 @@ std::string decode_bulk(DecodeContext& c, const ptx::Resolved& r, const ptx::Sta
                             : to == Space::Global ? kStore
                             : shared(to)          ? kSharedToShared
                                                   : kLoad;
-  if (r.has("multicast::cluster")) return "multicast needs clusters, which are not emulated yet";
   inst->sub = direction;
+  if (direction == kLoad && to == Space::SharedCta) inst->sub |= kOwn;
   std::vector<uint32_t> pool(kPoolSize, kNoOperand);
   bool fits = pool_address(c.address(s.operands[0], to), pool, kDst);
   fits = pool_address(c.address(s.operands[1], from), pool, kSrc) && fits;
@@ -199,8 +212,12 @@ std::string decode_bulk(DecodeContext& c, const ptx::Resolved& r, const ptx::Sta
   if (c.width(s.operands[2], Type::U32) != 4) return "the size must be a 32-bit operand";
   if (direction != kStore) {
     fits = pool_address(c.address(s.operands[3], Space::Shared), pool, kBarrier) && fits;
+    if (r.has("multicast::cluster")) {
+      if (s.operands.size() < 5) return "a multicast has no mask of CTAs";
+      pool[kCtaMask] = c.source(s.operands[4], Type::U16);
+    }
   } else if (r.has("cp_mask")) {
-    pool[kMask] = c.source(s.operands.back(), Type::U16);
+    pool[kByteMask] = c.source(s.operands.back(), Type::U16);
   }
   if (!fits) return "an address offset is out of range";
   if (r.spec->op == ptx::Op::CpReduceAsyncBulk) {

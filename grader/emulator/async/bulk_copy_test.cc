@@ -86,8 +86,8 @@ TEST(BulkCopyTest, LoadsArriveOnEverySchedule) {
            "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [tile], [%inp], 256, [full];\n",
            "cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes [tile], [%inp], 256, [full];\n"
            "mbarrier.arrive.expect_tx.shared::cta.b64 _, [full], 256;\n",
-           "mov.u64 %rd5, 0;\nmov.u32 %r5, tile;\nmov.u32 %r6, full;\nor.b32 %r5, %r5, 0x1000000;\nor.b32 %r6, %r6, "
-           "0x1000000;\nmov.u32 %r7, 128;\n"
+           "mov.u64 %rd5, 0;\nmov.u32 %r5, tile;\nmov.u32 %r6, full;\nmapa.shared::cluster.u32 %r5, %r5, 0;\n"
+           "mapa.shared::cluster.u32 %r6, %r6, 0;\nmov.u32 %r7, 128;\n"
            "mbarrier.expect_tx.relaxed.cta.shared::cta.b64 [full], 128;\n"
            "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.L2::cache_hint [%r5], [%inp], %r7, "
            "[%r6], %rd5;\n"
@@ -589,13 +589,13 @@ INSTANTIATE_TEST_SUITE_P(
         Broken{"",
                "cp.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes [tile], [tile+64], 16, [full];",
                "bad-copy", "in another CTA"},
-        Broken{"or.b32 %r2, %r1, 0x2000000;",
+        Broken{"or.b32 %r2, %r1, 0x1000000;",
                "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%r2], [%inp], 16, [full];",
-               "out-of-bounds", "names CTA 1 of a cluster of 1"},
+               "out-of-bounds", "of the CTA of rank 1, in a cluster of 1"},
         Broken{"mov.u16 %h1, 3;",
                "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster [tile], [%inp], "
                "16, [full], %h1;",
-               "unsupported-instruction", "multicast"}));
+               "bad-copy", "bit 1 of the multicast mask 0x3 is set, but the cluster has 1 CTA"}));
 
 TEST(BulkCopyTest, ALoadOverALiveBarrierIsReported) {
   Kernel s;

@@ -5,6 +5,10 @@
 // are written, whoever reads them gets NaN. Global destinations and those of reductions keep their contents. On random
 // schedules a load is delivered in up to four pieces, each with its own complete_tx, which the ISA allows.
 //
+// A multicast load is read once and delivered to several CTAs: to the same offset in each, and each one's mbarrier at
+// the same offset is told the bytes that were written there. From then on these are separate operations: the ISA orders
+// them no more than two copies, and observers see them so.
+//
 // The copy engine of an SM moves kTmaBytesPerCycle; transfers queue behind each other, latencies overlap
 // (machine/timing.h).
 #include "grader/emulator/async/copy_engine.h"
@@ -23,6 +27,7 @@ namespace timing = machine::timing;
 using machine::AsyncOpInfo;
 using machine::Domain;
 using machine::lanes;
+using machine::make_fault;
 using machine::WaitTarget;
 
 InFlight* entry(Cta& cta, uint64_t id) {
@@ -151,7 +156,62 @@ void enter(Copy& c) {
 
 }  // namespace
 
-void start(Warp& w, const Inst& inst, int lane, std::shared_ptr<Copy> copy) {
+std::vector<Delivery> deliveries(Warp& w, int lane, const LoadForm& form, const SharedPlace& destination,
+                                 const SharedPlace& barrier, const char* noun) {
+  const auto who = [&] { return machine::describe_lanes(w, LaneMask{1} << lane); };  // for messages
+  const auto& ctas = w.cta->domain->ctas;
+  const auto signals = [&](const Delivery& d) {
+    live_barrier(*d.barrier, barrier.offset, fmt::format("{} that signals", noun).c_str());
+    return d;
+  };
+  if (!form.multicast) {
+    const uint32_t to = destination.owner->rank, told = barrier.owner->rank;
+    if (form.signals == LoadForm::Signals::Own && to != told) {
+      throw make_fault("bad-copy",
+                       fmt::format("{}: {} into the CTA of rank {} names an mbarrier of the CTA of rank {}: without "
+                                   ".cta_group::2 both lie in one CTA",
+                                   who(), noun, to, told),
+                       "mapa the mbarrier's address to the CTA that receives the data.");
+    }
+    if (form.signals == LoadForm::Signals::Pair && to / 2 != told / 2) {
+      throw make_fault("bad-copy",
+                       fmt::format("{}: {} into the CTA of rank {} names an mbarrier of the CTA of rank {}: with "
+                                   ".cta_group::2 it lies in the destination's CTA or in that of rank {}",
+                                   who(), noun, to, told, to ^ 1));
+    }
+    return {signals({destination.owner, barrier.owner})};
+  }
+  if (form.mask == 0)
+    throw make_fault("bad-copy", fmt::format("{}: the mask of this multicast is 0: it names no CTA", who()));
+  std::vector<Delivery> all;
+  for (uint32_t mask = form.mask; mask != 0; mask &= mask - 1) {
+    const auto rank = static_cast<uint32_t>(__builtin_ctz(mask));
+    // With pairs the signal goes to the member of the destination's own pair that the mbarrier operand stands for.
+    const bool pair = form.signals == LoadForm::Signals::Pair;
+    const uint32_t told = pair ? (rank & ~1u) | (barrier.owner->rank & 1) : rank;
+    if (rank >= ctas.size()) {
+      throw make_fault("bad-copy",
+                       fmt::format("{}: bit {} of the multicast mask {:#x} is set, but the cluster has {} CTA{}", who(),
+                                   rank, form.mask, ctas.size(), ctas.size() == 1 ? "" : "s"),
+                       "Bit r of the mask names the CTA of rank r in the cluster.");
+    }
+    if (told >= ctas.size()) {
+      throw make_fault("bad-copy",
+                       fmt::format("{}: {} with .cta_group::2 signals the CTA of rank {}, but the cluster has {} CTAs",
+                                   who(), noun, told, ctas.size()));
+    }
+    for (const uint32_t r : {rank, told}) {
+      if (!ctas[r]->done) continue;
+      throw make_fault("remote-cta-gone",
+                       fmt::format("{}: {} is delivered to the CTA of rank {}, which has ended", who(), noun, r),
+                       "A CTA that receives a multicast must not end before it has seen it complete.");
+    }
+    all.push_back(signals({ctas[rank].get(), ctas[told].get()}));
+  }
+  return all;
+}
+
+void start_at(Warp& w, const Inst& inst, int lane, std::shared_ptr<Copy> copy, uint64_t read_at, uint64_t written_at) {
   Copy& c = *copy;
   AsyncOpInfo& info = c.info;
   c.domain = w.cta->domain;
@@ -169,15 +229,20 @@ void start(Warp& w, const Inst& inst, int lane, std::shared_ptr<Copy> copy) {
   }
   notify(c, AsyncOpInfo::Milestone::Issued);
 
-  Domain& d = *w.cta->domain;
-  const bool store = info.destination_region == machine::Region::Global;
-  const uint64_t begin = std::max(w.time, d.copy_engine_free);
-  const uint64_t duration = std::max<uint64_t>(1, info.bytes / timing::kTmaBytesPerCycle);
-  d.copy_engine_free = begin + duration;
   auto read = std::make_unique<SourceReadEvent>();
   read->copy = std::move(copy);
-  read->written_time = begin + duration + timing::kTmaLatency;
-  d.add_completion(std::move(read), begin + duration + (store ? timing::kTmaStoreRead : timing::kTmaLatency / 2));
+  read->written_time = written_at;
+  w.cta->domain->add_completion(std::move(read), read_at);
+}
+
+void start(Warp& w, const Inst& inst, int lane, const std::vector<std::shared_ptr<Copy>>& copies) {
+  const AsyncOpInfo& info = copies.front()->info;
+  const bool store = info.destination_region == machine::Region::Global;
+  const uint64_t begin = std::max(w.time, w.cta->copy_engine_free);
+  const uint64_t moved = begin + std::max<uint64_t>(1, info.bytes / timing::kTmaBytesPerCycle);
+  w.cta->copy_engine_free = moved;
+  const uint64_t read_at = moved + (store ? timing::kTmaStoreRead : timing::kTmaLatency / 2);
+  for (const std::shared_ptr<Copy>& copy : copies) start_at(w, inst, lane, copy, read_at, moved + timing::kTmaLatency);
 }
 
 bool pool_address(const machine::MemoryOperand& m, std::vector<uint32_t>& pool, uint32_t at) {

@@ -29,13 +29,38 @@ struct Copy {
   virtual void write(uint32_t from, uint32_t bytes) = 0;
 };
 
-/// Issues `copy` for a lane of `w`: tells the observer, poisons a destination in shared memory, books the copy engine
-/// and queues the milestones. Reports `barrier-overwritten`. The operands must have been checked.
-void start(Warp& w, const Inst& inst, int lane, std::shared_ptr<Copy> copy);
+/// Issues `copies` for a lane of `w`: tells the observer, poisons destinations in shared memory, books the copy engine
+/// and queues the milestones. Several copies are what one instruction delivers to several CTAs (.multicast::cluster):
+/// each is an operation of its own for observers, with its own id, destination and mbarrier, and lands when it will;
+/// the copy engine reads their bytes once. Reports `barrier-overwritten`. The operands must have been checked.
+void start(Warp& w, const Inst& inst, int lane, const std::vector<std::shared_ptr<Copy>>& copies);
+/// The same for one operation that does not pass the copy engine: its source is read at time `read_at`, its destination
+/// written at `written_at`.
+void start_at(Warp& w, const Inst& inst, int lane, std::shared_ptr<Copy> copy, uint64_t read_at, uint64_t written_at);
 /// Makes the lanes of one instruction issue one behind the other: to be called behind start() for each lane of `mask`.
 inline void space_out(Warp& w, int lane, LaneMask mask) {
   w.time += lane == 31 - __builtin_clz(mask) ? 0 : machine::timing::kTmaIssue;
 }
+
+/// What the modifiers of a load say of its destinations.
+struct LoadForm {
+  bool multicast = false;  ///< .multicast::cluster: `mask` names the CTAs
+  uint32_t mask = 0;       ///< bit r: the CTA of rank r
+  /// Which CTA's mbarrier may be told. Own: the destination's. Pair: either CTA of the destination's pair
+  /// (.cta_group::2; the ranks 2·k and 2·k + 1 are a pair). Any: the ISA does not restrict it.
+  enum class Signals : uint8_t { Own, Pair, Any };
+  Signals signals = Signals::Own;  ///< as above
+};
+/// Where a load delivers: whose shared memory is written, whose mbarrier is told.
+struct Delivery {
+  Cta* destination;  ///< at the offset of the destination operand
+  Cta* barrier;      ///< at the offset of the mbarrier operand
+};
+/// Where a load with these two operands delivers, by rank (PTX §9.7.9.25.4.1, §9.7.9.27.1.2). Faults `bad-copy` where
+/// the mask or the place of the mbarrier breaks a rule, `remote-cta-gone`, `barrier-not-initialized`. `noun`: "a tensor
+/// copy".
+std::vector<Delivery> deliveries(Warp& w, int lane, const LoadForm& form, const SharedPlace& destination,
+                                 const SharedPlace& barrier, const char* noun);
 
 /// Operands of copies do not fit into Inst: they lie in the operand pool, an address in three entries.
 inline constexpr uint32_t kPooledAddress = 3;

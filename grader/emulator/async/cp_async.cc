@@ -97,7 +97,8 @@ void issue(Warp& w, const Inst& i, LaneMask mask) {
                                     (i.sub & kDstWide) != 0};
     const machine::MemoryOperand sm{i.b, static_cast<int32_t>(i.imm >> 32), ptx::Space::Global,
                                     (i.sub & kSrcWide) != 0};
-    const SharedPlace to = shared_place(w, l, address_of(w, dm, l), false, bytes, bytes, "the destination of cp.async");
+    const SharedPlace to =
+        shared_place(w, l, address_of(w, dm, l), SharedWindow::Cta, bytes, bytes, "the destination of cp.async");
     const uint64_t from = address_of(w, sm, l);
     uint32_t source_bytes = bytes;
     if (i.c != kNoOperand) {
@@ -192,7 +193,8 @@ void mbarrier_arrive(Warp& w, const Inst& i, LaneMask mask) {
   notify(w, i, mask, GroupEvent::Kind::CpAsyncMbarrierArrive, 0);  // before the arrive itself, which may come at once
   for_lanes(mask, [&](int l) {
     const machine::MemoryOperand m{i.a, i.offset, ptx::Space::Shared, (i.sub & kDstWide) != 0};
-    const SharedPlace p = shared_place(w, l, address_of(w, m, l), i.width != 0, 8, 8, "mbarrier");
+    const SharedPlace p = shared_place(w, l, address_of(w, m, l),
+                                       i.width != 0 ? SharedWindow::Generic : SharedWindow::Cta, 8, 8, "mbarrier");
     Mbarrier& b = live_barrier(*p.owner, p.offset, "cp.async.mbarrier.arrive");
     if ((i.sub & kIgnoreSource) == 0) {  // without .noinc the pending count grows by one now
       if (b.pending >= kMaxCount)

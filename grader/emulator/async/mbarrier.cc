@@ -43,13 +43,19 @@ using ptx::Type;
 constexpr uint8_t kWide = 1, kGenericAddress = 2, kExpectTx = 4, kNoComplete = 8, kDrop = 16, kToken = 32, kTry = 64,
                   kWideOperand = 128;
 
+/// Inst::imm: the instruction names .shared::cluster.
+constexpr uint64_t kRemote = 1;
+
 /// Sem and scope as packed into Inst::width by the decoder.
 Sem sem_of(const Inst& i) { return static_cast<Sem>(i.width & 15); }
 Scope scope_of(const Inst& i) { return static_cast<Scope>(i.width >> 4); }
 
 SharedPlace place_of(Warp& w, const Inst& i, int lane) {
   const machine::MemoryOperand m{i.a, i.offset, ptx::Space::Shared, (i.sub & kWide) != 0};
-  return shared_place(w, lane, address_of(w, m, lane), (i.sub & kGenericAddress) != 0, 8, 8, "mbarrier");
+  const SharedWindow window = (i.sub & kGenericAddress) != 0 ? SharedWindow::Generic
+                              : i.imm == kRemote             ? SharedWindow::Cluster
+                                                             : SharedWindow::Cta;
+  return shared_place(w, lane, address_of(w, m, lane), window, 8, 8, "mbarrier");
 }
 
 void notify(MbarrierEvent::Kind kind, Warp* w, const Inst* i, LaneMask mask, Cta& owner, const Mbarrier& b,
@@ -322,6 +328,7 @@ void set_address(DecodeContext& c, const ptx::Resolved& r, const ptx::Operand& o
   if (m.wide) inst->sub |= kWide;
   // `[full]` by name is resolved to shared memory even where the opcode names no space.
   if (m.space == ptx::Space::Generic) inst->sub |= kGenericAddress;
+  if (m.space == ptx::Space::SharedCluster) inst->imm = kRemote;
 }
 
 std::string decode_init(DecodeContext& c, const ptx::Resolved& r, const ptx::Statement& s, Inst* inst) {

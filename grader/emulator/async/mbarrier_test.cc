@@ -134,8 +134,8 @@ TEST_P(MbarrierFormTest, ChangesTheCounts) {
   Recorder seen;
   const Outcome o = one_thread(R"(
     mov.u32 %r1, full;
-    or.b32 %r2, %r1, 0x1000000;
-    add.u32 %r3, %r2, 0; // as mapa makes it: rank + 1 in the upper byte
+    mapa.shared::cluster.u32 %r2, %r1, 0;
+    add.u32 %r3, %r2, 0;
     cvt.u64.u32 %rd9, %r1;
     cvta.shared.u64 %rd1, %rd9;
     mbarrier.init.shared::cta.b64 [%r1], 8;
@@ -356,7 +356,7 @@ INSTANTIATE_TEST_SUITE_P(
         Broken{"mov.u32 %r2, 256;", "mbarrier.init.shared::cta.b64 [%r2], 1;", "out-of-bounds", "0x100"},
         Broken{kInit1, "mbarrier.arrive.b64 _, [%outp];", "out-of-bounds", "is not in shared memory"},
         Broken{"mbarrier.init.shared::cta.b64 [full], 1;\nor.b32 %r2, %r1, 0x2000000;",
-               "mbarrier.arrive.shared::cluster.b64 _, [%r2];", "out-of-bounds", "names CTA 1 of a cluster of 1"},
+               "mbarrier.arrive.shared::cluster.b64 _, [%r2];", "out-of-bounds", "of the CTA of rank 2, in a cluster of 1"},
         Broken{"", "mbarrier.init.shared::cta.b64 [full], 0;", "arrival-count-mismatch",
                "with count 0; a count is 1 to 1048575"},
         Broken{"", "mbarrier.init.shared::cta.b64 [full], 1048576;", "arrival-count-mismatch", "with count 1048576"},

@@ -103,9 +103,8 @@ std::string describe_allocations(const TensorMemory& m) {
 ColumnSet used_on_sm(Cta& cta) {
   ColumnSet used;
   for (const auto& d : cta.launch->resident) {
-    if (d->sm != cta.domain->sm) continue;
     for (const auto& c : d->ctas) {
-      if (c->async != nullptr) used |= state(*c).tensor.memory.columns();
+      if (c->sm == cta.sm && c->async != nullptr) used |= state(*c).tensor.memory.columns();
     }
   }
   return used;
@@ -114,8 +113,8 @@ ColumnSet used_on_sm(Cta& cta) {
 /// Columns became free at `time`: whoever waits for some on this SM tries again.
 void wake_allocators(Cta& cta, uint64_t time) {
   for (const auto& d : cta.launch->resident) {
-    if (d->sm != cta.domain->sm) continue;
     for (const auto& c : d->ctas) {
+      if (c->sm != cta.sm) continue;
       for (uint32_t columns = 32; columns <= kTensorMemoryColumns; columns *= 2) {
         machine::wake(*d, WaitTarget::Kind::TensorMemory, c.get(), columns, std::max(d->now, time));
       }
@@ -155,8 +154,8 @@ void alloc(Warp& w, const Inst& i, LaneMask mask) {
                        fmt::format("{}: the lanes of tcgen05.alloc pass different addresses", who(w, mask)));
   });
   // The low 32 bits of a generic shared address are its shared address.
-  const SharedPlace p =
-      shared_place(w, lane, static_cast<uint32_t>(address), false, 4, 4, "the destination of tcgen05.alloc");
+  const SharedPlace p = shared_place(w, lane, static_cast<uint32_t>(address), SharedWindow::Cta, 4, 4,
+                                     "the destination of tcgen05.alloc");
   // From either end, so that nobody counts on an address; from anywhere between, pieces that fit would not.
   const bool random = w.cta->launch->config.schedule.kind == machine::Schedule::Kind::Random;
   const int column = find_columns(used_on_sm(*w.cta), columns, random && w.cta->launch->random.below(2) == 0);
@@ -593,7 +592,7 @@ void commit(Warp& w, const Inst& i, LaneMask mask) {
   for_lanes(mask, [&](int l) {
     // The low 32 bits of a generic shared address are its shared address.
     const auto address = static_cast<uint32_t>(address_of(w, shared_operand_of(i), l));
-    const SharedPlace p = shared_place(w, l, address, false, 8, 8, "mbarrier");
+    const SharedPlace p = shared_place(w, l, address, SharedWindow::Cluster, 8, 8, "mbarrier");
     live_barrier(*p.owner, p.offset, "tcgen05.commit");
     TensorCoreItem item;
     item.inst = &i;

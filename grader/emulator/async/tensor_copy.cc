@@ -12,7 +12,10 @@
 // The mbarrier is told the bytes of the whole box, also of what lies outside the tensor: an H200 completes a phase that
 // expects the full box and hangs on one that expects the bytes inside only.
 //
-// Not here: im2col, gather4 and scatter4, multicast, pairs of CTAs, interleaved layouts, 4- and 6-bit types.
+// gather4 and scatter4 (PTX §5.5.3.4) name four rows of a matrix by their indices instead of a box of neighbours: the
+// map has two dimensions and a box of one row, and shared memory holds the four rows like a box of four.
+//
+// Not here: im2col, interleaved layouts, 4- and 6-bit types.
 
 #include <fmt/format.h>
 
@@ -47,12 +50,18 @@ enum PoolIndex : uint32_t {
   kMap,
   kShared = kMap + kPooledAddress,
   kBarrier = kShared + kPooledAddress,
-  kCoordinates = kBarrier + kPooledAddress,
+  kCtaMask = kBarrier + kPooledAddress,
+  kCoordinates,
   kPoolSize = kCoordinates + 5
 };
 
-// Inst::sub. Inst::imm is the number of dimensions in the opcode, Inst::width the ReduceOp.
-constexpr uint8_t kLoad = 0, kStore = 1, kReduce = 2;
+// Inst::sub: direction and flags. Inst::imm is the number of dimensions in the opcode, Inst::width the ReduceOp.
+constexpr uint8_t kLoad = 0, kStore = 1, kReduce = 2, kDirection = 3;
+constexpr uint8_t kRows = 4;   // .tile::gather4, .tile::scatter4
+constexpr uint8_t kOwn = 8;    // the destination's space is .shared::cta
+constexpr uint8_t kPair = 16;  // .cta_group::2
+
+constexpr uint32_t kGatheredRows = 4;
 
 /// The part of a row of the box that lies inside the tensor.
 struct Row {
@@ -107,7 +116,8 @@ void flush_subnormals(std::vector<std::byte>& bytes) {
 
 struct TensorCopy : Copy {
   TensorMapArgs map;
-  std::array<int32_t, 5> start_at{};  ///< coordinates of the box
+  std::array<int32_t, 5> start_at{};  ///< coordinates of the box; of rows by index: the column, then the rows
+  bool by_rows = false;               ///< gather4, scatter4
   uint32_t inner = 0;                 ///< bytes of a row of the packed box
   uint32_t pitch = 0;                 ///< bytes from row to row in shared memory
   uint32_t rows = 0;                  ///< of the box
@@ -169,8 +179,8 @@ struct TensorCopy : Copy {
 
 std::string who(const Warp& w, int lane) { return machine::describe_lanes(w, LaneMask{1} << lane); }
 
-/// Reads the map that a copy of `rank` dimensions names.
-TensorMapArgs read_map(Warp& w, int lane, uint64_t address, uint64_t rank) {
+/// Reads the map that a copy of `rank` dimensions names; `by_rows`: for gather4 or scatter4.
+TensorMapArgs read_map(Warp& w, int lane, uint64_t address, uint64_t rank, bool by_rows) {
   if (machine::in_shared_window(address) || machine::in_local_window(address)) {
     throw make_fault("bad-tensor-map",
                      fmt::format("{}: the tensor map at generic address {:#x} lies in {} memory; the copy engine reads "
@@ -199,6 +209,14 @@ TensorMapArgs read_map(Warp& w, int lane, uint64_t address, uint64_t rank) {
                      fmt::format("{}: tensorRank of the map is {}, but this is a copy of {} dimension{}", who(w, lane),
                                  map.tensor_rank, rank, rank == 1 ? "" : "s"));
   }
+  if (by_rows && map.box_dim[1] != 1) {
+    throw make_fault(
+        "bad-tensor-map",
+        fmt::format("{}: boxDim[1] of the map is {}: a copy of four rows by their indices needs boxes of one "
+                    "row",
+                    who(w, lane), map.box_dim[1]),
+        "Encode the map with boxDim = {columns, 1}; the instruction moves four such boxes.");
+  }
   return map;
 }
 
@@ -207,6 +225,7 @@ void measure(Warp& w, int lane, TensorCopy& c) {
   uint64_t rows = 1;
   for (uint32_t i = 1; i < c.map.tensor_rank; i++)
     rows *= (c.map.box_dim[i] + c.map.element_strides[i] - 1) / c.map.element_strides[i];
+  if (c.by_rows) rows = kGatheredRows;
   c.inner = c.map.box_dim[0] * element_bytes(c.map.tensor_data_type);
   // A row shorter than the span still takes the whole span (CUDA C++ Programming Guide, "Using TMA": shared memory must
   // have room for the full swizzle width). UNCONFIRMED on a GPU.
@@ -253,7 +272,7 @@ void place(Warp& w, int lane, TensorCopy& c) {
     bool in = true;
     uint64_t address = map.global_address + static_cast<uint64_t>(c.start_at[0] + first) * element;
     for (uint32_t i = 1; i < map.tensor_rank; i++) {
-      const int64_t g = c.start_at[i] + int64_t{index[i]} * map.element_strides[i];
+      const int64_t g = c.by_rows ? c.start_at[1 + row] : c.start_at[i] + int64_t{index[i]} * map.element_strides[i];
       in = in && g >= 0 && static_cast<uint64_t>(g) < map.global_dim[i];
       address += static_cast<uint64_t>(g) * map.global_strides[i - 1];
     }
@@ -280,49 +299,68 @@ void set_reduction(Warp& w, int lane, TensorCopy& c, ReduceOp op) {
                    "FLOAT16, BFLOAT16; inc, dec: UINT32; and, or, xor: the 32- and 64-bit integers.");
 }
 
+/// How many coordinates the instruction has: gather4 and scatter4 name a column and four rows.
+uint32_t coordinates(const Inst& i) { return (i.sub & kRows) != 0 ? 1 + kGatheredRows : static_cast<uint32_t>(i.imm); }
+
 void issue(Warp& w, const Inst& i, LaneMask mask) {
   machine::note_effect(w);
+  const uint8_t direction = i.sub & kDirection;
+  const bool load = direction == kLoad;
   machine::Launch& launch = *w.cta->launch;
   const uint32_t* pool = &launch.program->operand_pool[i.list];
   for_lanes(mask, [&](int l) {
     auto copy = std::make_shared<TensorCopy>();
     TensorCopy& c = *copy;
     AsyncOpInfo& info = c.info;
-    info.kind = i.sub == kLoad    ? AsyncOpInfo::Kind::TensorLoad
-                : i.sub == kStore ? AsyncOpInfo::Kind::TensorStore
-                                  : AsyncOpInfo::Kind::TensorReduce;
+    info.kind = load                  ? AsyncOpInfo::Kind::TensorLoad
+                : direction == kStore ? AsyncOpInfo::Kind::TensorStore
+                                      : AsyncOpInfo::Kind::TensorReduce;
     c.noun = "a tensor copy";
-    c.map = read_map(w, l, pooled_address(w, pool + kMap, l), i.imm);
-    for (uint32_t k = 0; k < i.imm; k++) c.start_at[k] = lanes<int32_t>(w.regs, pool[kCoordinates + k])[l];
+    c.by_rows = (i.sub & kRows) != 0;
+    c.map = read_map(w, l, pooled_address(w, pool + kMap, l), i.imm, c.by_rows);
+    for (uint32_t k = 0; k < coordinates(i); k++) c.start_at[k] = lanes<int32_t>(w.regs, pool[kCoordinates + k])[l];
     measure(w, l, c);
-    if (i.sub == kReduce) set_reduction(w, l, c, static_cast<ReduceOp>(i.width));
+    if (direction == kReduce) set_reduction(w, l, c, static_cast<ReduceOp>(i.width));
 
     // Shared memory of every tensor copy is 128-byte aligned (CUDA C++ Programming Guide, "Using TMA").
     const SharedPlace p =
-        shared_place(w, l, pooled_address(w, pool + kShared, l), false, info.shared_bytes, 128,
-                     i.sub == kLoad ? "the destination of a tensor copy" : "the source of a tensor copy");
+        shared_place(w, l, pooled_address(w, pool + kShared, l),
+                     load && (i.sub & kOwn) == 0 ? SharedWindow::Cluster : SharedWindow::Cta, info.shared_bytes, 128,
+                     load ? "the destination of a tensor copy" : "the source of a tensor copy");
     c.offset = p.offset;
     c.shared = p.owner->shared(0);
     place(w, l, c);
     info.global_runs = &c.runs;
     const uint64_t global = c.runs.empty() ? c.map.global_address : c.runs.front().address;
-    if (i.sub == kLoad) {
+    std::vector<std::shared_ptr<Copy>> copies{copy};
+    if (load) {
       info.source_region = Region::Global;
       info.source = global;
       info.destination_region = Region::Shared;
       info.destination = p.offset;
-      info.destination_owner = p.owner;
-      const SharedPlace b = shared_place(w, l, pooled_address(w, pool + kBarrier, l), false, 8, 8, "mbarrier");
-      live_barrier(*b.owner, b.offset, "a tensor copy that signals");
+      const SharedPlace b =
+          shared_place(w, l, pooled_address(w, pool + kBarrier, l), SharedWindow::Cluster, 8, 8, "mbarrier");
       info.mbarrier = b.offset;
-      info.mbarrier_owner = b.owner;
+      LoadForm form;
+      form.signals = (i.sub & kPair) != 0 ? LoadForm::Signals::Pair : LoadForm::Signals::Own;
+      form.multicast = pool[kCtaMask] != kNoOperand;
+      if (form.multicast) form.mask = lanes<uint32_t>(w.regs, pool[kCtaMask])[l] & 0xffff;
+      const std::vector<Delivery> to = deliveries(w, l, form, p, b, c.noun);
+      for (size_t k = 0; k < to.size(); k++) {
+        if (k > 0) copies.push_back(copy = std::make_shared<TensorCopy>(*copy));
+        copy->info.global_runs = &copy->runs;
+        copy->shared = to[k].destination->shared(0);
+        copy->info.destination_owner = to[k].destination;
+        copy->info.mbarrier_owner = to[k].barrier;
+      }
     } else {
       info.source_region = Region::Shared;
       info.source = p.offset;
       info.source_owner = p.owner;
       info.destination_region = Region::Global;
       info.destination = global;
-      for (uint32_t k = 0; k < i.imm; k++) {
+      // Rows by index are looked up one by one: a negative index is a row outside the tensor.
+      for (uint32_t k = 0; k < (c.by_rows ? 1 : i.imm); k++) {
         if (c.start_at[k] >= 0) continue;
         // A box may reach over the tensor's upper ends only (CUDA C++ Programming Guide, "Using TMA").
         launch.report(i, "bad-copy",
@@ -332,7 +370,7 @@ void issue(Warp& w, const Inst& i, LaneMask mask) {
         break;
       }
     }
-    start(w, i, l, std::move(copy));
+    start(w, i, l, copies);
     space_out(w, l, mask);
   });
 }
@@ -340,42 +378,57 @@ void issue(Warp& w, const Inst& i, LaneMask mask) {
 /// A hint: only the map is looked at.
 void prefetch(Warp& w, const Inst& i, LaneMask mask) {
   const uint32_t* pool = &w.cta->launch->program->operand_pool[i.list];
-  for_lanes(mask, [&](int l) { read_map(w, l, pooled_address(w, pool + kMap, l), i.imm); });
+  for_lanes(mask, [&](int l) { read_map(w, l, pooled_address(w, pool + kMap, l), i.imm, (i.sub & kRows) != 0); });
 }
 
 // --- decoders --------------------------------------------------------------------------------------------------------
 
 std::string decode(DecodeContext& c, const ptx::Resolved& r, const ptx::Statement& s, Inst* inst) {
-  for (const char* mode :
-       {"tile::gather4", "tile::scatter4", "im2col", "im2col::w", "im2col::w::128", "im2col_no_offs"}) {
-    if (r.has(mode)) return fmt::format("mode .{} is not supported, only .tile is", mode);
+  for (const char* mode : {"im2col", "im2col::w", "im2col::w::128", "im2col_no_offs"}) {
+    if (r.has(mode)) {
+      return fmt::format(
+          "mode .{} is not supported, only .tile, .tile::gather4 and .tile::scatter4 are; run it on a GPU", mode);
+    }
   }
-  if (r.has("multicast::cluster")) return "multicast needs clusters, which are not emulated yet";
-  if (r.has("cta_group::2")) return ".cta_group::2 needs clusters, which are not emulated yet";
   const bool prefetches = r.spec->op == ptx::Op::CpAsyncBulkPrefetchTensor;
   const bool load = r.has("mbarrier::complete_tx::bytes");
   const ptx::Operand& tensor = s.operands[load ? 1 : 0];
   if (tensor.elements.size() != 2) return "the tensor map has no coordinates";
-  const std::vector<ptx::Operand>& coordinates = tensor.elements[1].elements;
+  const std::vector<ptx::Operand>& indices = tensor.elements[1].elements;
   for (const std::string_view m : r.modifiers) {
     if (m.size() == 2 && m[1] == 'd') inst->imm = static_cast<uint64_t>(m[0] - '0');
   }
-  if (coordinates.size() != inst->imm)
-    return fmt::format("a copy of {} dimensions has {} coordinates", inst->imm, coordinates.size());
+  inst->sub = load ? kLoad : kStore;
+  if (r.has("tile::gather4") || r.has("tile::scatter4")) {
+    inst->sub |= kRows;
+    if (inst->imm != 2) return "rows by index are of a tensor of 2 dimensions";
+  }
+  if (indices.size() != coordinates(*inst)) {
+    return (inst->sub & kRows) != 0
+               ? fmt::format("a copy of four rows has {} coordinates, not a column and four rows", indices.size())
+               : fmt::format("a copy of {} dimensions has {} coordinates", inst->imm, indices.size());
+  }
 
   std::vector<uint32_t> pool(kPoolSize, kNoOperand);
   const MemoryOperand map = c.address(tensor, Space::Generic);
   if (map.space != Space::Generic && map.space != Space::Global)
     return "the tensor map must lie in param, const or global memory";
   bool fits = pool_address(map, pool, kMap);
-  for (size_t k = 0; k < coordinates.size(); k++) {
-    if (c.width(coordinates[k], Type::S32) != 4) return "coordinates must be 32-bit operands";
-    pool[kCoordinates + k] = c.source(coordinates[k], Type::S32);
+  for (size_t k = 0; k < indices.size(); k++) {
+    if (c.width(indices[k], Type::S32) != 4) return "coordinates must be 32-bit operands";
+    pool[kCoordinates + k] = c.source(indices[k], Type::S32);
   }
   if (!prefetches) fits = pool_address(c.address(s.operands[load ? 0 : 1], Space::SharedCta), pool, kShared) && fits;
-  if (load) fits = pool_address(c.address(s.operands[2], Space::Shared), pool, kBarrier) && fits;
+  if (load) {
+    fits = pool_address(c.address(s.operands[2], Space::Shared), pool, kBarrier) && fits;
+    if (r.has("shared::cta")) inst->sub |= kOwn;
+    if (r.has("cta_group::2")) inst->sub |= kPair;
+    if (r.has("multicast::cluster")) {
+      if (s.operands.size() < 4) return "a multicast has no mask of CTAs";
+      pool[kCtaMask] = c.source(s.operands[3], Type::U16);
+    }
+  }
   if (!fits) return "an address offset is out of range";
-  inst->sub = load ? kLoad : kStore;
   if (r.spec->op == ptx::Op::CpReduceAsyncBulkTensor) {
     inst->sub = kReduce;
     inst->width = static_cast<uint8_t>(reduce_op_from(r));

@@ -44,6 +44,7 @@ std::string replaced(std::string text, std::string_view what, const std::string&
 struct Maps {
   TensorMapArgs in, out;
   std::optional<TensorMapImage> in_image;
+  std::string constant{};  ///< a module variable that also holds the map over `in`
 };
 
 TensorMapArgs line_of_words(uint64_t words, uint32_t box) {
@@ -55,8 +56,8 @@ TensorMapArgs line_of_words(uint64_t words, uint32_t box) {
   return a;
 }
 
-/// As run(), with the two maps as kernel parameters.
-Outcome run_tensor(const Kernel& s, Maps maps) {
+/// As run(), with the two maps as kernel parameters, in clusters of `cluster` CTAs.
+Outcome run_tensor(const Kernel& s, Maps maps, machine::Dim cluster = {}) {
   Outcome o;
   o.body = s.body;
   std::string text = kernel_text(s.shared, s.body);
@@ -76,6 +77,7 @@ Outcome run_tensor(const Kernel& s, Maps maps) {
   launch.program = module->kernel("k");
   launch.config.grid = s.grid;
   launch.config.block = s.block;
+  launch.config.cluster = cluster;
   launch.config.dynamic_smem = s.dynamic_smem;
   launch.config.schedule = s.schedule;
   launch.config.progress_budget = s.progress_budget;
@@ -97,6 +99,11 @@ Outcome run_tensor(const Kernel& s, Maps maps) {
   EXPECT_EQ(encode_tiled(maps.in, &parameters.imap), "");
   EXPECT_EQ(encode_tiled(maps.out, &parameters.omap), "");
   if (maps.in_image) parameters.imap = *maps.in_image;
+  if (!maps.constant.empty()) {
+    const auto symbol = module->symbol(maps.constant);
+    EXPECT_TRUE(symbol.has_value());
+    if (symbol) std::memcpy(memory.find(symbol->address, 128)->host, parameters.imap.data(), 128);
+  }
   EXPECT_EQ(launch.program->param_bytes, sizeof parameters);
   std::memcpy(memory.find(launch.program->param_address, 1)->host, &parameters, sizeof parameters);
   o.status = machine::run(launch);
@@ -205,7 +212,7 @@ std::vector<uint32_t> random_words(size_t count, uint64_t seed) {
   machine::Random random{seed};
   std::vector<uint32_t> v(count);
   // No infinities, NaNs or subnormal numbers in any of the types: 0x3xxx3xxx.
-  for (uint32_t& w : v) w = static_cast<uint32_t>(random.below(1ull << 32)) % 0x10000000u | 0x30003000u;
+  for (uint32_t& w : v) w = (static_cast<uint32_t>(random.below(1ull << 32)) & 0x0fff0fffu) | 0x30003000u;
   return v;
 }
 
@@ -513,6 +520,113 @@ TEST(TensorCopyTest, LoadThenStoreIsTheIdentity) {
   }
 }
 
+// --- rows by index ---------------------------------------------------------------------------------------------------
+
+/// A matrix with boxes of one row, a column to start at and four rows: some twice, some outside.
+struct RandomRows {
+  TensorMapArgs map;
+  std::vector<int32_t> at;  ///< column, rows
+  uint32_t offset = 0;      ///< in tile
+};
+RandomRows random_rows(uint64_t seed, bool store) {
+  machine::Random random{seed};
+  const auto below = [&](uint64_t n) { return static_cast<uint32_t>(random.below(n)); };
+  static constexpr TensorDataType kTypes[] = {TensorDataType::Uint8, TensorDataType::Bfloat16, TensorDataType::Float32,
+                                              TensorDataType::Int64};
+  RandomRows b;
+  const TensorDataType type = kTypes[below(std::size(kTypes))];
+  const uint32_t size = element_bytes(type);
+  const auto swizzle = static_cast<TensorSwizzle>(below(7));
+  const uint32_t span = swizzle_span(swizzle);
+  const uint32_t inner = 16 * (1 + below(span == 0 ? 16 : span / 16));
+  const uint32_t columns = 1 + below(2 * inner / size), rows = 1 + below(20);
+  b.map = matrix(type, columns, rows, (columns * size + 15) / 16 * 16 + 16 * below(3), inner / size, 1, swizzle);
+  b.map.element_strides[1] = 1 + below(8);  // means nothing: there is one row in a box
+  if (type == TensorDataType::Bfloat16 && below(2) == 0) b.map.oob_fill = TensorOobFill::NanRequestZeroFma;
+  b.at.push_back(static_cast<int32_t>(below(columns)) - (store ? 0 : static_cast<int32_t>(below(inner / size))));
+  for (int k = 0; k < 4; k++) b.at.push_back(static_cast<int32_t>(below(rows + 4)) - 2);
+  if (store) {  // the order of two writes to one row is not defined
+    for (int k = 2; k < 5; k++) {
+      while (std::find(b.at.begin() + 1, b.at.begin() + k, b.at[k]) != b.at.begin() + k) b.at[k]++;
+    }
+  }
+  b.offset = 128 * below(32);
+  return b;
+}
+
+/// Row k of shared memory is the box of one row at (column, rows[k]).
+std::vector<Element> model_rows(const RandomRows& b, uint32_t shared) {
+  const uint32_t inner = b.map.box_dim[0] * element_bytes(b.map.tensor_data_type);
+  const uint32_t pitch = std::max(inner, swizzle_span(b.map.swizzle));
+  std::vector<Element> all;
+  for (uint32_t k = 0; k < 4; k++) {
+    const std::vector<Element> row = model_box(b.map, {b.at[0], b.at[1 + k]}, shared + k * pitch);
+    all.insert(all.end(), row.begin(), row.end());
+  }
+  return all;
+}
+
+TEST(TensorCopyTest, Gather4LoadsFourRowsByIndex) {
+  size_t rows_outside = 0;
+  for (uint64_t seed = 1; seed <= 200; seed++) {
+    const RandomRows b = random_rows(seed, false);
+    const uint32_t size = element_bytes(b.map.tensor_data_type), inner = b.map.box_dim[0] * size;
+    RunRecorder seen;
+    Kernel s = load_kernel(b.map, {0, 0}, b.offset);
+    s.body = replaced(s.body, fmt::format("[full], {};", inner), fmt::format("[full], {};", 4 * inner));
+    s.body = replaced(s.body, ".global.tile.", ".global.tile::gather4.");
+    s.body = replaced(s.body, "[%rd30, {0, 0}]", fmt::format("[%rd30, {}]", listed(b.at)));
+    s.in = random_words(b.map.global_strides[0] * b.map.global_dim[1] / 4, seed);
+    const auto all = schedules(3);
+    s.schedule = all[seed % all.size()];
+    s.observer = &seen;
+    const Outcome o = run_tensor(s, {b.map, line_of_words(64, 4), {}});
+    ASSERT_TRUE(clean(o)) << seed;
+    std::vector<uint32_t> expected(kTileBytes / 4, kUntouched);
+    std::memset(bytes_of(expected) + b.offset, 0xff, 4 * std::max(inner, swizzle_span(b.map.swizzle)));
+    std::set<uint64_t> touched;
+    for (const Element& e : model_rows(b, kTile + b.offset)) {
+      std::byte* to = bytes_of(expected) + (e.shared - kTile);
+      if (e.global) {
+        std::memcpy(to, bytes_of(s.in) + *e.global, size);
+        touched.insert(*e.global);
+      } else {
+        std::memset(to, 0, size);
+        if (b.map.oob_fill != TensorOobFill::None) std::memset(to, 0xff, size), to[size - 1] = std::byte{0x7f};
+      }
+    }
+    ASSERT_EQ(o.out, expected) << "seed " << seed << " " << listed(b.at);
+    EXPECT_EQ(seen.issued.bytes, 4 * inner);
+    uint64_t read = 0;
+    for (const machine::ByteRun& r : seen.runs) read += r.bytes;
+    EXPECT_GE(read, touched.size() * size);  // a row that is named twice is read twice
+    for (int k = 1; k < 5; k++)
+      rows_outside += b.at[k] < 0 || b.at[k] >= static_cast<int64_t>(b.map.global_dim[1]) ? 1 : 0;
+  }
+  EXPECT_GT(rows_outside, 100u);
+}
+
+TEST(TensorCopyTest, Scatter4StoresFourRowsByIndex) {
+  for (uint64_t seed = 1; seed <= 150; seed++) {
+    const RandomRows b = random_rows(3000 + seed, true);
+    Kernel s = store_kernel(
+        fmt::format("cp.async.bulk.tensor.2d.global.shared::cta.tile::scatter4.bulk_group [%rd31, {}], [tile+{}];\n",
+                    listed(b.at), b.offset));
+    const auto all = schedules(3);
+    s.schedule = all[seed % all.size()];
+    s.out = random_words(b.map.global_strides[0] * b.map.global_dim[1] / 4, seed);
+    std::vector<uint32_t> expected = s.out;
+    for (const Element& e : model_rows(b, kTile + b.offset)) {
+      if (!e.global) continue;
+      std::memcpy(bytes_of(expected) + *e.global, bytes_of(s.in) + (e.shared - kTile),
+                  element_bytes(b.map.tensor_data_type));
+    }
+    const Outcome o = run_tensor(s, {line_of_words(64, 4), b.map, {}});
+    ASSERT_TRUE(clean(o)) << seed << " " << listed(b.at);
+    ASSERT_EQ(o.out, expected) << "seed " << seed << " " << listed(b.at);
+  }
+}
+
 // --- details ---------------------------------------------------------------------------------------------------------
 
 // The box of 4 rows with step 2 is 2 rows, and so many bytes.
@@ -675,14 +789,116 @@ TEST(TensorCopyTest, ReductionsTakeTheirTypeFromTheMap) {
   }
 }
 
+/// What a reduction must leave, element by element, computed in wider types; nullopt: not defined (PTX §9.7.9.27.1.3).
+template <class T>
+std::optional<uint64_t> model_integer(const std::string& op, uint64_t source, uint64_t old) {
+  const auto a = static_cast<T>(old), b = static_cast<T>(source);
+  const bool s64 = std::is_same_v<T, int64_t>, u32 = std::is_same_v<T, uint32_t>;
+  if (op == "add") return s64 ? std::nullopt : std::optional<uint64_t>(old + source);
+  if (op == "min") return static_cast<uint64_t>(b < a ? b : a);
+  if (op == "max") return static_cast<uint64_t>(b > a ? b : a);
+  if (op == "and") return old & source;
+  if (op == "or") return old | source;
+  if (op == "xor") return (old | source) & ~(old & source);
+  if (!u32) return std::nullopt;
+  if (op == "inc") return old >= source ? 0 : old + 1;
+  return old == 0 || old > source ? source : old - 1;
+}
+
+// Every operation with every type of a map, against sums made in double precision and decoded by hand.
+TEST(TensorCopyTest, EveryReductionOfEveryType) {
+  using T = TensorDataType;
+  const auto decode = [](T type, uint64_t bits) -> double {  // no NaN, no infinity
+    const bool half = type == T::Float16, wide = type == T::Float32 || type == T::Float32Ftz;
+    const int mantissa = wide ? 23 : half ? 10 : 7, exponent = half ? 5 : 8;
+    const auto e = static_cast<int>(bits >> mantissa & ((1u << exponent) - 1));
+    const double m = std::ldexp(static_cast<double>(bits & ((1ull << mantissa) - 1)), -mantissa);
+    const int bias = (1 << (exponent - 1)) - 1;
+    const double v = e == 0 ? std::ldexp(m, 1 - bias) : std::ldexp(1 + m, e - bias);
+    return (bits >> (mantissa + exponent) & 1) != 0 ? -v : v;
+  };
+  size_t defined = 0, refused = 0;
+  for (const char* op : {"add", "min", "max", "inc", "dec", "and", "or", "xor"}) {
+    for (uint32_t type_code = 0; type_code <= 12; type_code++) {
+      const auto type = static_cast<T>(type_code);
+      const uint32_t size = element_bytes(type);
+      TensorMapArgs m = matrix(type, 64 / size, 4, 64, 64 / size, 4);
+      Kernel s = store_kernel(fmt::format(
+          "cp.reduce.async.bulk.tensor.2d.global.shared::cta.{}.tile.bulk_group [%rd31, {{0, 0}}], [tile];\n", op));
+      s.out = random_words(64, 77 + type_code);
+      for (size_t k = 0; k < 64; k++) {  // both signs, equal elements and the ends of the ranges
+        if (k % 3 == 1) s.in[k] ^= 0x80008000u;
+        if (k % 5 == 2) s.out[k] ^= 0x80008000u;
+        if (k % 8 == 5) s.out[k] = s.in[k];
+        if (type_code < 6 && k == 40) s.out[k] = s.out[k + 1] = 0;
+        if (type_code < 6 && k == 44) s.out[k] = s.out[k + 1] = 0xffffffffu;
+      }
+      std::vector<uint32_t> expected = s.out;
+      bool known = true;
+      const std::string name = op;
+      for (size_t at = 0; at < 256; at += size) {
+        uint64_t source = 0, old = 0;
+        std::memcpy(&source, bytes_of(s.in) + at, size);
+        std::memcpy(&old, bytes_of(s.out) + at, size);
+        std::optional<uint64_t> result;
+        if (type == T::Uint32) result = model_integer<uint32_t>(name, source, old);
+        if (type == T::Int32) result = model_integer<int32_t>(name, source, old);
+        if (type == T::Uint64) result = model_integer<uint64_t>(name, source, old);
+        if (type == T::Int64) result = model_integer<int64_t>(name, source, old);
+        const bool half = type == T::Float16 || type == T::Bfloat16, wide = type == T::Float32 || type == T::Float32Ftz;
+        if ((half || wide) && name == "add") {
+          const double sum = decode(type, source) + decode(type, old);
+          // The nearest value of the type, ties to even: step through the candidates around it.
+          uint64_t best = 0;
+          double distance = INFINITY;
+          const uint64_t sign = std::signbit(sum) ? 1ull << (8 * size - 1) : 0;
+          uint64_t low = 0, high = (type == T::Float16 ? 0x7bffull : type == T::Bfloat16 ? 0x7f7full : 0x7f7fffffull);
+          while (low < high) {  // the largest one not above |sum|
+            const uint64_t middle = (low + high + 1) / 2;
+            if (decode(type, middle) <= std::abs(sum)) {
+              low = middle;
+            } else {
+              high = middle - 1;
+            }
+          }
+          for (const uint64_t candidate : {low, low + 1}) {
+            const double d = std::abs(decode(type, candidate) - std::abs(sum));
+            if (d < distance || (d == distance && candidate % 2 == 0)) best = candidate, distance = d;
+          }
+          result = best | (best == 0 ? 0 : sign);  // x + −x is +0
+        } else if (half && (name == "min" || name == "max")) {
+          const bool take =
+              name == "min" ? decode(type, source) < decode(type, old) : decode(type, source) > decode(type, old);
+          result = take ? source : old;
+        }
+        if (!result) known = false;
+        if (result) std::memcpy(bytes_of(expected) + at, &*result, size);
+      }
+      const Outcome o = run_tensor(s, {line_of_words(64, 4), m, {}});
+      if (known) {
+        ASSERT_TRUE(clean(o)) << op << " " << to_string(type);
+        EXPECT_EQ(o.out, expected) << op << " " << to_string(type);
+        defined++;
+      } else {
+        EXPECT_TRUE(reports(o, "bad-tensor-map", "cp.reduce", "for which this reduction is not defined"))
+            << op << " " << to_string(type);
+        refused++;
+      }
+    }
+  }
+  EXPECT_EQ(defined, 33u);
+  EXPECT_EQ(defined + refused, 8u * 13u);
+}
+
 TEST(TensorCopyTest, PrefetchDoesNothing) {
   Recorder seen;
   Kernel s = store_kernel(
       "cp.async.bulk.prefetch.tensor.1d.L2.global.tile [%rd31, {-5}];\n"
+      "cp.async.bulk.prefetch.tensor.2d.L2.global.tile::gather4 [%rd30, {0, 5, -1, 900, 5}];\n"
       "cp.async.bulk.prefetch.tensor.1d.L2.global.L2::cache_hint [%rd31, {%r1}], %rd1;\n");
   s.out.assign(64, 5);
   s.observer = &seen;
-  const Outcome o = run_tensor(s, {line_of_words(64, 4), line_of_words(64, 16), {}});
+  const Outcome o = run_tensor(s, {matrix(TensorDataType::Uint32, 64, 64, 256, 16, 1), line_of_words(64, 16), {}});
   ASSERT_TRUE(clean(o));
   EXPECT_EQ(o.out, std::vector<uint32_t>(64, 5));
   EXPECT_TRUE(seen.copies.empty());
@@ -736,6 +952,229 @@ TEST(TensorCopyTest, TheMapMayLieInGlobalMemory) {
             std::vector<uint32_t>(s.in.begin() + 8, s.in.begin() + 24));
 }
 
+// A __constant__ map, filled by the host before the launch as cudaMemcpyToSymbol does.
+TEST(TensorCopyTest, TheMapMayLieInConstantMemory) {
+  const TensorMapArgs m = line_of_words(64, 32);
+  Kernel s = load_kernel(m, {16}, 0);
+  s.body = replaced(s.body, "[%rd30, {16}]", "[%rd5, {16}]");
+  s.body = replaced(s.body, "mbarrier.init", "mov.u64 %rd5, cmap;\ncvta.const.u64 %rd5, %rd5;\nmbarrier.init");
+  s.shared += ".const .align 128 .b8 cmap[128];\n";
+  s.in = random_words(64, 5);
+  Maps maps{m, m, {}};
+  maps.constant = "cmap";
+  const Outcome o = run_tensor(s, maps);
+  ASSERT_TRUE(clean(o));
+  EXPECT_EQ(std::vector<uint32_t>(o.out.begin(), o.out.begin() + 32),
+            std::vector<uint32_t>(s.in.begin() + 16, s.in.begin() + 48));
+}
+
+// --- clusters --------------------------------------------------------------------------------------------------------
+
+/// Per CTA of a cluster: tile is filled with kUntouched, `full` initialised by thread 0 for one arrival, the cluster
+/// synchronised. Then thread 0 of every CTA runs `arm`, all meet again, thread 0 runs `issue`; thread 0 of the CTAs
+/// whose bit of `waiters` is set waits for phase 0. After a last cluster barrier thread t stores word t of tile to word
+/// 64·(CTA) + t of out. Registers: %r10 is the rank, %r11 `full`, %r12 `tile`.
+Kernel cluster_kernel(const std::string& arm, const std::string& issue, uint32_t waiters, uint32_t ctas) {
+  Kernel s;
+  s.shared = kShared;
+  s.block = {kThreads, 1, 1};
+  s.grid = {ctas, 1, 1};
+  s.out.assign(size_t{64} * ctas, 0);
+  s.in = random_words(1024, 11);
+  const std::string meet = "barrier.cluster.arrive.aligned;\nbarrier.cluster.wait.aligned;\n";
+  s.body =
+      "\nmov.u32 %r10, %cluster_ctarank;\nmov.u32 %r11, full;\nmov.u32 %r12, tile;\nsetp.ne.u32 %p2, %t, 0;\n" +
+      each_word("FILL", "mov.u32 %r4, " + std::to_string(kUntouched) + ";\nst.shared.u32 [%r2], %r4;\n") +
+      "@%p2 bra READY;\nmbarrier.init.shared::cta.b64 [full], 1;\nfence.mbarrier_init.release.cluster;\nREADY:\n" +
+      meet + "@%p2 bra ARMED;\n" + arm + "ARMED:\n" + meet + "@%p2 bra DONE;\n" + issue +
+      fmt::format("shr.u32 %r5, {}, %r10;\nand.b32 %r5, %r5, 1;\nsetp.eq.u32 %p4, %r5, 0;\n@%p4 bra DONE;\n", waiters) +
+      "L:\nmbarrier.try_wait.parity.shared::cta.b64 %p3, [full], 0;\n@!%p3 bra L;\nDONE:\n" + meet +
+      "shl.b32 %r5, %t, 2;\nadd.u32 %r5, %r5, %r12;\nld.shared.u32 %r4, [%r5];\nmad.lo.u32 %r6, %c, 64, %t;\n"
+      "mul.wide.u32 %rd3, %r6, 4;\nadd.u64 %rd3, %rd3, %outp;\nst.global.u32 [%rd3], %r4;\n";
+  return s;
+}
+std::string only_rank(uint32_t rank, const std::string& what) {
+  return fmt::format("setp.ne.u32 %p5, %r10, {};\n@%p5 bra OTHER;\n{}OTHER:\n", rank, what);
+}
+/// `bytes` are expected by the CTAs of the mask.
+std::string arm_ranks(uint32_t mask, uint32_t bytes) {
+  return fmt::format(
+      "shr.u32 %r5, {}, %r10;\nand.b32 %r5, %r5, 1;\nsetp.eq.u32 %p4, %r5, 0;\n@%p4 bra ARMED;\n"
+      "mbarrier.arrive.expect_tx.shared::cta.b64 _, [full], {};\n",
+      mask, bytes);
+}
+uint32_t word_of(const Outcome& o, uint32_t cta, uint32_t word) { return o.out[size_t{64} * cta + word]; }
+
+constexpr machine::Dim kFour{4, 1, 1};
+
+// One load by rank 2 for ranks 0, 1 and 3: same offset in each, each one's barrier is told the bytes of its own copy.
+// With a cluster of 2 × 2 CTAs a bit of the mask is still a rank.
+TEST(TensorCopyTest, MulticastDeliversToEveryCtaOfTheMask) {
+  const std::string tensor =
+      "cp.async.bulk.tensor.1d.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster [%r12+128], "
+      "[%rd30, {48}], [%r11], %h1;\n";
+  const std::string bulk =
+      "add.u64 %rd4, %inp, 192;\ncp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster."
+      "L2::cache_hint [%r12+128], [%rd4], 64, [%r11], %h1, %rd4;\n";
+  for (const std::string& load : {tensor, bulk}) {
+    for (const machine::Dim cluster : {machine::Dim{4, 1, 1}, machine::Dim{2, 2, 1}}) {
+      for (const auto& schedule : schedules(3)) {
+        Recorder seen;
+        Kernel s = cluster_kernel(arm_ranks(0b1011, 64), only_rank(2, "mov.u16 %h1, 11;\n" + load), 0b1011, 4);
+        s.grid = cluster;
+        s.schedule = schedule;
+        s.observer = &seen;
+        s.body = replaced(s.body, "mad.lo.u32 %r6, %c, 64, %t;", "mad.lo.u32 %r6, %r10, 64, %t;");
+        const Outcome o = run_tensor(s, {line_of_words(1024, 16), line_of_words(64, 4), {}}, cluster);
+        ASSERT_TRUE(clean(o)) << load << machine::to_string(schedule);
+        for (uint32_t rank = 0; rank < 4; rank++) {
+          for (uint32_t k = 0; k < 64; k++) {
+            const bool copied = rank != 2 && k >= 32 && k < 48;
+            EXPECT_EQ(word_of(o, rank, k), copied ? s.in[48 + k - 32] : kUntouched) << rank << " " << k;
+          }
+        }
+        // Each delivery is an operation of its own.
+        ASSERT_EQ(seen.order(Milestone::Issued).size(), 3u);
+        ASSERT_EQ(seen.order(Milestone::Signalled).size(), 3u);
+        std::set<uint32_t> ranks;
+        std::set<uint64_t> ids;
+        for (const auto& c : seen.copies) {
+          EXPECT_EQ(c.info.bytes, 64u);
+          EXPECT_EQ(c.info.mbarrier_owner, c.info.destination_owner);
+          ids.insert(c.info.id);
+        }
+        EXPECT_EQ(ids.size(), 3u);
+        std::map<uint32_t, int64_t> told;
+        for (const auto& e : seen.barriers) {
+          if (e.kind == Kind::CompleteTx) told[e.op] += e.bytes;
+        }
+        for (const auto& [op, bytes] : told) EXPECT_EQ(bytes, 64) << op;
+        EXPECT_EQ(told.size(), 3u);
+      }
+    }
+  }
+}
+
+TEST(TensorCopyTest, MulticastOfGatheredRows) {
+  const TensorMapArgs m = matrix(TensorDataType::Uint32, 16, 64, 64, 8, 1);
+  Kernel s = cluster_kernel(
+      arm_ranks(0b1111, 128),
+      only_rank(0,
+                "cp.async.bulk.tensor.2d.shared::cluster.global.tile::gather4.mbarrier::complete_tx::bytes."
+                "multicast::cluster [%r12], [%rd30, {4, 63, 0, 64, 7}], [%r11], 15;\n"),
+      0b1111, 4);
+  const Outcome o = run_tensor(s, {m, line_of_words(64, 4), {}}, kFour);
+  ASSERT_TRUE(clean(o));
+  for (uint32_t rank = 0; rank < 4; rank++) {
+    for (uint32_t k = 0; k < 8; k++) {
+      EXPECT_EQ(word_of(o, rank, k), s.in[63 * 16 + 4 + k]);
+      EXPECT_EQ(word_of(o, rank, 8 + k), s.in[4 + k]);
+      EXPECT_EQ(word_of(o, rank, 16 + k), 0u);
+      EXPECT_EQ(word_of(o, rank, 24 + k), s.in[7 * 16 + 4 + k]);
+    }
+    EXPECT_EQ(word_of(o, rank, 32), kUntouched);
+  }
+}
+
+// As libraries do: every CTA of a pair loads its half and signals the even CTA, whose address is its own without
+// bit 24.
+TEST(TensorCopyTest, APairSignalsItsEvenCta) {
+  for (const auto& schedule : schedules(2)) {
+    Kernel s = cluster_kernel(
+        arm_ranks(0b0101, 128),
+        "and.b32 %r13, %r11, 0xfeffffff;\nshl.b32 %r14, %r10, 4;\n"
+        "cp.async.bulk.tensor.1d.cta_group::2.shared::cluster.global.mbarrier::complete_tx::bytes [%r12], [%rd30, "
+        "{%r14}], [%r13];\n",
+        0b0101, 4);
+    s.schedule = schedule;
+    const Outcome o = run_tensor(s, {line_of_words(1024, 16), line_of_words(64, 4), {}}, kFour);
+    ASSERT_TRUE(clean(o));
+    for (uint32_t rank = 0; rank < 4; rank++) {
+      for (uint32_t k = 0; k < 16; k++) EXPECT_EQ(word_of(o, rank, k), s.in[16 * rank + k]);
+      EXPECT_EQ(word_of(o, rank, 16), kUntouched);
+    }
+  }
+}
+
+// With multicast each destination's signal goes to the member of its own pair that the operand stands for.
+TEST(TensorCopyTest, MulticastToPairsSignalsOneCtaOfEach) {
+  for (const uint32_t parity : {0u, 1u}) {
+    for (const auto& schedule : schedules(2)) {
+      Recorder seen;
+      Kernel s = cluster_kernel(
+          arm_ranks(0b0101 << parity, 128),
+          only_rank(1, fmt::format("{}cp.async.bulk.tensor.1d.shared::cluster.global.mbarrier::complete_tx::bytes."
+                                   "multicast::cluster.cta_group::2 [%r12], [%rd30, {{32}}], [%r11], 15;\n",
+                                   parity == 0 ? "and.b32 %r11, %r11, 0xfeffffff;\n" : "")),
+          0b0101 << parity, 4);
+      s.schedule = schedule;
+      s.observer = &seen;
+      const Outcome o = run_tensor(s, {line_of_words(1024, 16), line_of_words(64, 4), {}}, kFour);
+      ASSERT_TRUE(clean(o)) << parity;
+      for (uint32_t rank = 0; rank < 4; rank++) {
+        for (uint32_t k = 0; k < 16; k++) EXPECT_EQ(word_of(o, rank, k), s.in[32 + k]);
+      }
+      EXPECT_EQ(seen.count(Kind::PhaseComplete), 2u);
+    }
+  }
+}
+
+// A load into another CTA, whose own barrier is told.
+TEST(TensorCopyTest, ALoadMayFillAnotherCta) {
+  Kernel s = cluster_kernel(
+      arm_ranks(0b1000, 64),
+      only_rank(1,
+                "mapa.shared::cluster.u32 %r11, %r11, 3;\nmapa.shared::cluster.u32 %r12, %r12, 3;\n"
+                "cp.async.bulk.tensor.1d.shared::cluster.global.mbarrier::complete_tx::bytes [%r12], [%rd30, {32}], "
+                "[%r11];\n"
+                "mov.u32 %r12, tile;\n"),
+      0b1000, 4);
+  const Outcome o = run_tensor(s, {line_of_words(1024, 16), line_of_words(64, 4), {}}, kFour);
+  ASSERT_TRUE(clean(o));
+  for (uint32_t rank = 0; rank < 4; rank++) EXPECT_EQ(word_of(o, rank, 5), rank == 3 ? s.in[37] : kUntouched);
+}
+
+struct Broken {
+  const char* before;
+  const char* line;
+  const char* id;
+  const char* says;
+};
+void PrintTo(const Broken& b, std::ostream* out) { *out << b.line; }
+class ClusterFaultTest : public ::testing::TestWithParam<Broken> {};
+TEST_P(ClusterFaultTest, StopsAtTheLine) {
+  const Broken& b = GetParam();
+  for (const auto& schedule : schedules(1)) {
+    Kernel s = cluster_kernel(arm_ranks(0b1111, 64), only_rank(1, std::string(b.before) + "\n" + b.line + "\n"), 0, 4);
+    s.schedule = schedule;
+    const Outcome o = run_tensor(s, {line_of_words(1024, 16), line_of_words(64, 4), {}}, kFour);
+    EXPECT_TRUE(reports(o, b.id, b.line, b.says));
+    EXPECT_EQ(o.status, LaunchStatus::Fault);
+  }
+}
+#define REMOTE "cp.async.bulk.tensor.1d.shared::cluster.global.mbarrier::complete_tx::bytes"
+INSTANTIATE_TEST_SUITE_P(
+    All, ClusterFaultTest,
+    ::testing::Values(
+        Broken{"", REMOTE ".multicast::cluster [%r12], [%rd30, {0}], [%r11], 19;", "bad-copy",
+               "bit 4 of the multicast mask 0x13 is set, but the cluster has 4 CTAs"},
+        Broken{"",
+               "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster [%r12], [%inp], "
+               "64, [%r11], 32768;",
+               "bad-copy", "bit 15 of the multicast mask 0x8000 is set, but the cluster has 4 CTAs"},
+        Broken{"mapa.shared::cluster.u32 %r11, %r11, 0;", REMOTE " [%r12], [%rd30, {0}], [%r11];", "bad-copy",
+               "into the CTA of rank 1 names an mbarrier of the CTA of rank 0: without .cta_group::2"},
+        Broken{"mapa.shared::cluster.u32 %r11, %r11, 2;", REMOTE ".cta_group::2 [%r12], [%rd30, {0}], [%r11];",
+               "bad-copy", "with .cta_group::2 it lies in the destination's CTA or in that of rank 0"},
+        Broken{"mapa.shared::cluster.u32 %r12, %r12, 0;",
+               "cp.async.bulk.tensor.1d.shared::cta.global.mbarrier::complete_tx::bytes [%r12], [%rd30, {0}], [%r11];",
+               "out-of-bounds", "reaches only the executing CTA's shared memory"},
+        Broken{"mapa.shared::cluster.u32 %r12, %r12, 0;",
+               "cp.async.bulk.tensor.1d.global.shared::cta.bulk_group [%rd30, {0}], [%r12];", "out-of-bounds",
+               "reaches only the executing CTA's shared memory"},
+        Broken{"mbarrier.inval.shared::cta.b64 [full];", REMOTE ".multicast::cluster [%r12], [%rd30, {0}], [%r11], 3;",
+               "barrier-not-initialized", "a tensor copy that signals"}));
+
 // Spellings that compilers and libraries use: the order of modifiers differs. Each is decoded, supported or not.
 TEST(TensorCopyTest, SpellingsOfTheField) {
   struct Form {
@@ -747,10 +1186,18 @@ TEST(TensorCopyTest, SpellingsOfTheField) {
           Form{
               "cp.async.bulk.tensor.2d.cta_group::2.shared::cluster.global.mbarrier::complete_tx::bytes.L2::cache_hint "
               "[%r1], [%rd30, {%r2, %r3}], [%r4], %rd1;",
-              "cta_group::2"},
+              nullptr},
           {"cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster."
            "L2::cache_hint [%r1], [%rd30, {%r2, %r3}], [%r4], %h1, %rd1;",
-           "multicast"},
+           nullptr},
+          {"cp.async.bulk.tensor.2d.shared::cluster.global.tile::gather4.mbarrier::complete_tx::bytes.multicast::"
+           "cluster."
+           "cta_group::2.L2::cache_hint [%r1], [%rd30, {%r2, %r3, 1, 2, %r5}], [%r4], 3, %rd1;",
+           nullptr},
+          {"cp.async.bulk.tensor.2d.tile::scatter4.global.shared::cta.bulk_group.L2::cache_hint [%rd30, {%r2, %r3, 1, "
+           "2, "
+           "%r5}], [%r4], %rd1;",
+           nullptr},
           {"cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes.L2::cache_hint [%r1], [%rd30, "
            "{%r2, %r3}], [%r4], %rd1;",
            nullptr},
@@ -793,13 +1240,6 @@ TEST(TensorCopyTest, SpellingsOfTheField) {
 
 // --- rules broken ----------------------------------------------------------------------------------------------------
 
-struct Broken {
-  const char* before;
-  const char* line;
-  const char* id;
-  const char* says;
-};
-void PrintTo(const Broken& b, std::ostream* out) { *out << b.line; }
 class TensorCopyFaultTest : public ::testing::TestWithParam<Broken> {};
 TEST_P(TensorCopyFaultTest, StopsAtTheLine) {
   const Broken& b = GetParam();
@@ -845,27 +1285,38 @@ INSTANTIATE_TEST_SUITE_P(
         Broken{"mov.u16 %h1, 3;",
                "cp.async.bulk.tensor.1d.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster [tile], "
                "[%rd30, {0}], [full], %h1;",
-               "unsupported-instruction", "multicast"},
-        Broken{
-            "",
-            "cp.async.bulk.tensor.1d.cta_group::2.shared::cluster.global.mbarrier::complete_tx::bytes [tile], [%rd30, "
-            "{0}], [full];",
-            "unsupported-instruction", "cta_group::2"},
+               "bad-copy", "bit 1 of the multicast mask 0x3 is set, but the cluster has 1 CTA"},
+        Broken{"mov.u16 %h1, 0;",
+               "cp.async.bulk.tensor.1d.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster [tile], "
+               "[%rd30, {0}], [full], %h1;",
+               "bad-copy", "the mask of this multicast is 0"},
         Broken{"",
                "cp.async.bulk.tensor.2d.shared::cta.global.tile::gather4.mbarrier::complete_tx::bytes [tile], [%rd31, "
                "{0, 0, 1, 2, 3}], [full];",
-               "unsupported-instruction", "mode .tile::gather4 is not supported"},
+               "bad-tensor-map", "boxDim[1] of the map is 4"},
+        Broken{"",
+               "cp.async.bulk.tensor.2d.global.shared::cta.tile::scatter4.bulk_group [%rd31, {0, 0, 1, 2, 3}], [tile];",
+               "bad-tensor-map", "boxDim[1] of the map is 4"},
+        Broken{"", "cp.async.bulk.prefetch.tensor.2d.L2.global.tile::gather4 [%rd31, {0, 0, 1, 2, 3}];",
+               "bad-tensor-map", "boxDim[1] of the map is 4"},
+        Broken{"",
+               "cp.async.bulk.tensor.2d.shared::cta.global.tile::gather4.mbarrier::complete_tx::bytes [tile], [%rd30, "
+               "{0, 0, 1, 2, 3}], [full];",
+               "bad-tensor-map", "tensorRank of the map is 1, but this is a copy of 2 dimensions"},
+        Broken{"",
+               "cp.async.bulk.tensor.2d.shared::cta.global.tile::gather4.mbarrier::complete_tx::bytes [tile], [%rd31, "
+               "{0, 0}], [full];",
+               "unsupported-instruction", "has 2 coordinates, not a column and four rows"},
         Broken{"mov.u16 %h1, 0;",
                "cp.async.bulk.tensor.3d.shared::cta.global.im2col.mbarrier::complete_tx::bytes [tile], [%rd31, {0, 0, "
                "0}], [full], {%h1};",
                "unsupported-instruction", "mode .im2col is not supported"},
-        Broken{"",
-               "cp.async.bulk.tensor.2d.global.shared::cta.tile::scatter4.bulk_group [%rd31, {0, 0, 1, 2, 3}], [tile];",
-               "unsupported-instruction", "mode .tile::scatter4 is not supported"},
-        Broken{"or.b32 %r2, %r1, 0x2000000;",
+        Broken{"", "cp.async.bulk.tensor.3d.global.shared::cta.im2col_no_offs.bulk_group [%rd31, {0, 0, 0}], [tile];",
+               "unsupported-instruction", "mode .im2col_no_offs is not supported"},
+        Broken{"or.b32 %r2, %r1, 0x1000000;",
                "cp.async.bulk.tensor.1d.shared::cluster.global.mbarrier::complete_tx::bytes [%r2], [%rd30, {0}], "
                "[full];",
-               "out-of-bounds", "names CTA 1 of a cluster of 1"}));
+               "out-of-bounds", "of the CTA of rank 1, in a cluster of 1"}));
 
 // A kernel without __grid_constant__ copies its parameter to local memory and takes the address of the copy.
 TEST(TensorCopyTest, AMapInLocalMemoryIsExplained) {

@@ -2,7 +2,9 @@
 //
 // The driver's CUtensorMap is 128 opaque bytes; only the API makes them and only the copy engine reads them, so the
 // emulator has a layout of its own. It begins with a magic word and a version and ends with a checksum: a kernel that
-// passes something else (a pointer to a map, a map that was built by hand or only half copied) is told so.
+// passes something else (a pointer to a map, a map that was built by hand or only half copied) is told so. A kernel
+// that edits a map does so with tensormap.replace (PTX §9.7.9.28), which renews the checksum. Between two edits a map
+// may make no sense as a whole, so rules that combine fields are checked when the copy engine reads it.
 //
 // The checks are those that the driver's documentation lists for cuTensorMapEncodeTiled (cuda.h, CUDA 13.0). The driver
 // answers CUDA_ERROR_INVALID_VALUE to all of them alike; here each says which argument breaks which rule.
@@ -10,24 +12,26 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstring>
 
 namespace handoff::async {
 namespace {
 
 constexpr uint64_t kMagic = 0x50414d5254444e48;  // "HNDTRMAP", least significant byte first
-constexpr uint8_t kVersion = 1;
+constexpr uint8_t kVersion = 2;
 
+/// Swizzle mode and atomicity are apart, as the fields of tensormap.replace are; together they make a TensorSwizzle.
 struct Layout {
   uint64_t magic;
-  uint8_t version, rank, reserved, data_type;  // bit 21 of the second word stays 0: CUTLASS clears it in place
-  uint8_t interleave, swizzle, l2_promotion, oob_fill;
+  uint8_t version, rank, swizzle_atomicity, data_type;  // bit 21 of the second word stays 0: CUTLASS clears it in place
+  uint8_t interleave, swizzle_mode, l2_promotion, oob_fill;
   uint64_t global_address;
   uint64_t global_strides[4];
-  uint32_t global_last[5];  // extents reach 2^32, so the last index is kept
+  uint64_t global_dim[5];
   uint16_t box_dim[5];
   uint8_t element_strides[5];
-  uint8_t padding[33];
+  uint8_t padding[13];
   uint32_t checksum;  // of all bytes before it
 };
 static_assert(sizeof(Layout) == sizeof(TensorMapImage));
@@ -40,6 +44,18 @@ uint32_t checksum(const Layout& layout) {
   for (size_t k = 0; k < offsetof(Layout, checksum); k++) sum = (sum ^ static_cast<uint32_t>(bytes[k])) * 0x01000193;
   return sum;
 }
+
+/// The fields of 128 bytes that are a whole map; else what is wrong with them.
+std::string open(const TensorMapImage& image, Layout* l) {
+  std::memcpy(l, image.data(), sizeof *l);
+  if (l->magic != kMagic) return "these 128 bytes are no tensor map";
+  if (l->version != kVersion) return fmt::format("this is a tensor map of version {}, not {}", l->version, kVersion);
+  if (l->checksum != checksum(*l))
+    return "this tensor map was changed after it was encoded, or only part of it is here";
+  return {};
+}
+
+constexpr uint8_t kMode128B = 3;  // the swizzle mode that has atomicities; CUtensorMapSwizzle counts on from it
 
 constexpr const char* kDataTypes[] = {
     "UINT8",   "UINT16",   "UINT32",      "INT32",    "UINT64",       "INT64",        "FLOAT16",       "FLOAT32",
@@ -192,12 +208,16 @@ std::string check_combinations(const TensorMapArgs& a) {
 /// What the API has and the emulator has not.
 std::string check_limits(const TensorMapArgs& a) {
   if (a.interleave != TensorInterleave::None) {
-    return fmt::format("interleave is {}: the emulator supports CU_TENSOR_MAP_INTERLEAVE_NONE only",
-                       to_string(a.interleave));
+    return fmt::format(
+        "interleave is {}: the emulator supports CU_TENSOR_MAP_INTERLEAVE_NONE only; give the slices "
+        "of channels a dimension of their own, or run on a GPU",
+        to_string(a.interleave));
   }
   if (element_bytes(a.tensor_data_type) == 0) {
-    return fmt::format("tensorDataType is {}: the emulator does not support the 4- and 6-bit types",
-                       to_string(a.tensor_data_type));
+    return fmt::format(
+        "tensorDataType is {}: the emulator does not support the 4- and 6-bit types; copy the packed "
+        "bytes as CU_TENSOR_MAP_DATA_TYPE_UINT8, or run on a GPU",
+        to_string(a.tensor_data_type));
   }
   return {};
 }
@@ -230,13 +250,14 @@ std::string encode_tiled(const TensorMapArgs& args, TensorMapImage* image) {
   l.rank = static_cast<uint8_t>(args.tensor_rank);
   l.data_type = static_cast<uint8_t>(args.tensor_data_type);
   l.interleave = static_cast<uint8_t>(args.interleave);
-  l.swizzle = static_cast<uint8_t>(args.swizzle);
+  l.swizzle_mode = std::min(static_cast<uint8_t>(args.swizzle), kMode128B);
+  l.swizzle_atomicity = static_cast<uint8_t>(static_cast<uint8_t>(args.swizzle) - l.swizzle_mode);
   l.l2_promotion = static_cast<uint8_t>(args.l2_promotion);
   l.oob_fill = static_cast<uint8_t>(args.oob_fill);
   l.global_address = args.global_address;
   for (uint32_t i = 0; i < args.tensor_rank; i++) {
     if (i > 0) l.global_strides[i - 1] = args.global_strides[i - 1];
-    l.global_last[i] = static_cast<uint32_t>(args.global_dim[i] - 1);
+    l.global_dim[i] = args.global_dim[i];
     l.box_dim[i] = static_cast<uint16_t>(args.box_dim[i]);
     l.element_strides[i] = static_cast<uint8_t>(args.element_strides[i]);
   }
@@ -247,27 +268,88 @@ std::string encode_tiled(const TensorMapArgs& args, TensorMapImage* image) {
 
 std::string decode_tiled(const TensorMapImage& image, TensorMapArgs* args) {
   Layout l;
-  std::memcpy(&l, image.data(), sizeof l);
-  if (l.magic != kMagic) return "these 128 bytes are no tensor map";
-  if (l.version != kVersion) return fmt::format("this is a tensor map of version {}, not {}", l.version, kVersion);
-  if (l.checksum != checksum(l)) return "this tensor map was changed after it was encoded, or only part of it is here";
+  if (std::string problem = open(image, &l); !problem.empty()) return problem;
+  if (l.swizzle_atomicity != 0 && l.swizzle_mode != 0 && l.swizzle_mode != kMode128B) {
+    return fmt::format("swizzle_atomicity is {}: with swizzle_mode {} it must be 0, 16 bytes", l.swizzle_atomicity,
+                       l.swizzle_mode);
+  }
   TensorMapArgs a;
   a.tensor_data_type = static_cast<TensorDataType>(l.data_type);
   a.tensor_rank = l.rank;
   a.global_address = l.global_address;
   a.interleave = static_cast<TensorInterleave>(l.interleave);
-  a.swizzle = static_cast<TensorSwizzle>(l.swizzle);
+  a.swizzle =
+      static_cast<TensorSwizzle>(l.swizzle_mode == kMode128B ? l.swizzle_mode + l.swizzle_atomicity : l.swizzle_mode);
   a.l2_promotion = static_cast<TensorL2Promotion>(l.l2_promotion);
   a.oob_fill = static_cast<TensorOobFill>(l.oob_fill);
   for (uint32_t i = 0; i < l.rank && i < 5; i++) {
     if (i > 0) a.global_strides[i - 1] = l.global_strides[i - 1];
-    a.global_dim[i] = uint64_t{l.global_last[i]} + 1;
+    a.global_dim[i] = l.global_dim[i];
     a.box_dim[i] = l.box_dim[i];
     a.element_strides[i] = l.element_strides[i];
   }
   // Bytes in global memory can be anything, a right checksum included.
   if (std::string problem = check(a); !problem.empty()) return problem;
   *args = a;
+  return {};
+}
+
+std::string replace_field(TensorMapImage* image, TensorMapField field, uint32_t ordinal, uint64_t value) {
+  Layout l;
+  if (std::string problem = open(*image, &l); !problem.empty()) return problem;
+  // Codes of .elemtype differ from CUtensorMapDataType: f32.ftz stands before f64 and bf16 (PTX §9.7.9.28, Table 33).
+  static constexpr uint8_t kDataTypeOfCode[] = {0, 1, 2, 3, 4, 5, 6, 7, 10, 8, 9, 11, 12, 13, 14, 15};
+  const auto out_of_range = [&](const char* what, uint64_t least, uint64_t most) {
+    return value < least || value > most ? fmt::format("{} is {}: it must be {} to {}", what, value, least, most)
+                                         : std::string();
+  };
+  std::string problem;
+  switch (field) {
+    case TensorMapField::GlobalAddress:
+      l.global_address = value;
+      break;
+    case TensorMapField::Rank:
+      problem = out_of_range("rank", 0, 4);
+      l.rank = static_cast<uint8_t>(value + 1);
+      break;
+    case TensorMapField::BoxDim:
+      problem = out_of_range(fmt::format("box_dim[{}]", ordinal).c_str(), 1, 256);
+      l.box_dim[ordinal] = static_cast<uint16_t>(value);
+      break;
+    case TensorMapField::GlobalDim:
+      l.global_dim[ordinal] = value;
+      break;
+    case TensorMapField::GlobalStride:
+      l.global_strides[ordinal] = value;
+      break;
+    case TensorMapField::ElementStride:
+      problem = out_of_range(fmt::format("element_stride[{}]", ordinal).c_str(), 1, 8);
+      l.element_strides[ordinal] = static_cast<uint8_t>(value);
+      break;
+    case TensorMapField::Elemtype:
+      problem = out_of_range("elemtype", 0, std::size(kDataTypeOfCode) - 1);
+      l.data_type = kDataTypeOfCode[value % std::size(kDataTypeOfCode)];
+      break;
+    case TensorMapField::InterleaveLayout:
+      problem = out_of_range("interleave_layout", 0, 2);
+      l.interleave = static_cast<uint8_t>(value);
+      break;
+    case TensorMapField::SwizzleMode:
+      problem = out_of_range("swizzle_mode", 0, kMode128B);
+      l.swizzle_mode = static_cast<uint8_t>(value);
+      break;
+    case TensorMapField::SwizzleAtomicity:
+      problem = out_of_range("swizzle_atomicity", 0, 3);
+      l.swizzle_atomicity = static_cast<uint8_t>(value);
+      break;
+    case TensorMapField::FillMode:
+      problem = out_of_range("fill_mode", 0, 1);
+      l.oob_fill = static_cast<uint8_t>(value);
+      break;
+  }
+  if (!problem.empty()) return problem;
+  l.checksum = checksum(l);
+  std::memcpy(image->data(), &l, sizeof l);
   return {};
 }
 

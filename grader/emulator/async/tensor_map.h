@@ -66,6 +66,27 @@ std::string encode_tiled(const TensorMapArgs& args, TensorMapImage* image);
 /// The arguments that made an image. Returns an empty string, or why these bytes are no tensor map.
 std::string decode_tiled(const TensorMapImage& image, TensorMapArgs* args);
 
+/// Fields that tensormap.replace changes, in the order of PTX §9.7.9.28.
+enum class TensorMapField : uint8_t {
+  GlobalAddress,
+  Rank,
+  BoxDim,
+  GlobalDim,
+  GlobalStride,
+  ElementStride,
+  Elemtype,
+  InterleaveLayout,
+  SwizzleMode,
+  SwizzleAtomicity,
+  FillMode
+};
+/// tensormap.replace: sets a field of an image. `ordinal` names the dimension: 0–4 of BoxDim, GlobalDim and
+/// ElementStride, 0–3 of GlobalStride (0: the stride of dimension 1), 0 of the others. `value` is in the instruction's
+/// coding: Rank is the rank − 1, GlobalStride is in bytes, Elemtype and the swizzle have codes of their own (PTX
+/// §9.7.9.28, Table 33). Returns an empty string, or why these bytes are no map or what the field never may hold; the
+/// image is then unchanged. How fields fit together is checked by decode_tiled.
+std::string replace_field(TensorMapImage* image, TensorMapField field, uint32_t ordinal, uint64_t value);
+
 /// The API's name: "CU_TENSOR_MAP_DATA_TYPE_BFLOAT16"; the number where there is none.
 std::string to_string(TensorDataType type);
 /// The API's name: "CU_TENSOR_MAP_SWIZZLE_128B"; the number where there is none.

@@ -185,9 +185,131 @@ INSTANTIATE_TEST_SUITE_P(
                 },
                 "oobFill is CU_TENSOR_MAP_FLOAT_OOB_FILL_NAN_REQUEST_ZERO_FMA", "floating-point"},
         Refused{[](A& a) { a.interleave = TensorInterleave::B16; }, "interleave is CU_TENSOR_MAP_INTERLEAVE_16B",
-                "the emulator supports"},
+                "the emulator supports CU_TENSOR_MAP_INTERLEAVE_NONE only; give the slices of channels"},
+        Refused{[](A& a) {
+                  a.interleave = TensorInterleave::B32;
+                  a.swizzle = TensorSwizzle::B32;
+                },
+                "interleave is CU_TENSOR_MAP_INTERLEAVE_32B", "the emulator supports"},
         Refused{[](A& a) { a.tensor_data_type = TensorDataType::U4Align8B; },
-                "tensorDataType is CU_TENSOR_MAP_DATA_TYPE_16U4_ALIGN8B", "the emulator does not support"}));
+                "tensorDataType is CU_TENSOR_MAP_DATA_TYPE_16U4_ALIGN8B",
+                "the emulator does not support the 4- and 6-bit types; copy the packed bytes"},
+        Refused{[](A& a) {
+                  a.tensor_data_type = TensorDataType::U4Align16B;
+                  a.global_dim[0] = a.box_dim[0] = 128;
+                },
+                "tensorDataType is CU_TENSOR_MAP_DATA_TYPE_16U4_ALIGN16B", "the emulator does not support"},
+        Refused{[](A& a) {
+                  a.tensor_data_type = TensorDataType::U6Align16B;
+                  a.global_dim[0] = a.box_dim[0] = 128;
+                  a.swizzle = TensorSwizzle::B128Atom64B;
+                },
+                "tensorDataType is CU_TENSOR_MAP_DATA_TYPE_16U6_ALIGN16B", "the emulator does not support"}));
+
+// --- tensormap.replace ---
+
+TEST(TensorMapReplaceTest, EveryFieldIsReplaced) {
+  TensorMapImage image;
+  ASSERT_EQ(encode_tiled(valid(), &image), "");
+  struct Edit {
+    TensorMapField field;
+    uint32_t ordinal;
+    uint64_t value;
+    std::function<void(TensorMapArgs&)> same;  ///< what the edit does to the arguments
+  };
+  using F = TensorMapField;
+  TensorMapArgs expected = valid();
+  for (const Edit& e :
+       std::vector<Edit>{{F::GlobalAddress, 0, 0x7f0000002000, [](A& a) { a.global_address = 0x7f0000002000; }},
+                         {F::GlobalDim, 0, 48, [](A& a) { a.global_dim[0] = 48; }},
+                         {F::GlobalDim, 2, 0xffffffff, [](A& a) { a.global_dim[2] = 0xffffffff; }},
+                         {F::GlobalStride, 0, 144, [](A& a) { a.global_strides[0] = 144; }},
+                         {F::GlobalStride, 1, 4608, [](A& a) { a.global_strides[1] = 4608; }},
+                         {F::BoxDim, 0, 32, [](A& a) { a.box_dim[0] = 32; }},
+                         {F::BoxDim, 1, 256, [](A& a) { a.box_dim[1] = 256; }},
+                         {F::ElementStride, 2, 8, [](A& a) { a.element_strides[2] = 8; }},
+                         {F::Rank, 0, 1, [](A& a) { a.tensor_rank = 2; }},
+                         {F::Rank, 0, 2, [](A& a) { a.tensor_rank = 3; }},  // what lay in dimension 2 is still there
+                         {F::FillMode, 0, 1, [](A& a) { a.oob_fill = TensorOobFill::NanRequestZeroFma; }},
+                         {F::SwizzleAtomicity, 0, 1, [](A& a) { a.swizzle = TensorSwizzle::B128Atom32B; }},
+                         {F::SwizzleAtomicity, 0, 2, [](A& a) { a.swizzle = TensorSwizzle::B128Atom32BFlip8B; }},
+                         {F::SwizzleAtomicity, 0, 3, [](A& a) { a.swizzle = TensorSwizzle::B128Atom64B; }},
+                         {F::SwizzleAtomicity, 0, 0, [](A& a) { a.swizzle = TensorSwizzle::B128; }},
+                         {F::SwizzleMode, 0, 2, [](A& a) { a.swizzle = TensorSwizzle::B64; }},
+                         {F::SwizzleMode, 0, 0, [](A& a) { a.swizzle = TensorSwizzle::None; }},
+                         // Codes of .elemtype: Table 33 of PTX §9.7.9.28.
+                         {F::Elemtype, 0, 6, [](A& a) { a.tensor_data_type = TensorDataType::Float16; }},
+                         {F::Elemtype, 0, 7, [](A& a) { a.tensor_data_type = TensorDataType::Float32; }},
+                         {F::Elemtype, 0, 8, [](A& a) { a.tensor_data_type = TensorDataType::Float32Ftz; }},
+                         {F::Elemtype, 0, 9, [](A& a) { a.tensor_data_type = TensorDataType::Float64; }},
+                         {F::Elemtype, 0, 10, [](A& a) { a.tensor_data_type = TensorDataType::Bfloat16; }},
+                         {F::Elemtype, 0, 11, [](A& a) { a.tensor_data_type = TensorDataType::Tfloat32; }},
+                         {F::Elemtype, 0, 12, [](A& a) { a.tensor_data_type = TensorDataType::Tfloat32Ftz; }},
+                         {F::FillMode, 0, 0, [](A& a) { a.oob_fill = TensorOobFill::None; }},
+                         {F::Elemtype, 0, 0, [](A& a) { a.tensor_data_type = TensorDataType::Uint8; }},
+                         {F::Elemtype, 0, 5, [](A& a) { a.tensor_data_type = TensorDataType::Int64; }}}) {
+    ASSERT_EQ(replace_field(&image, e.field, e.ordinal, e.value), "");
+    e.same(expected);
+    TensorMapImage encoded;
+    ASSERT_EQ(encode_tiled(expected, &encoded), "");
+    TensorMapArgs got, want;
+    ASSERT_EQ(decode_tiled(image, &got), "") << static_cast<int>(e.field);
+    ASSERT_EQ(decode_tiled(encoded, &want), "");
+    EXPECT_EQ(got.tensor_data_type, want.tensor_data_type);
+    EXPECT_EQ(got.tensor_rank, want.tensor_rank);
+    EXPECT_EQ(got.global_address, want.global_address);
+    EXPECT_EQ(got.global_dim, want.global_dim);
+    EXPECT_EQ(got.global_strides, want.global_strides);
+    EXPECT_EQ(got.box_dim, want.box_dim);
+    EXPECT_EQ(got.element_strides, want.element_strides);
+    EXPECT_EQ(got.swizzle, want.swizzle) << static_cast<int>(e.field) << " " << e.value;
+    EXPECT_EQ(got.oob_fill, want.oob_fill);
+  }
+}
+
+TEST(TensorMapReplaceTest, AFieldNeverHoldsWhatItMayNot) {
+  TensorMapImage image;
+  ASSERT_EQ(encode_tiled(valid(), &image), "");
+  const TensorMapImage before = image;
+  using F = TensorMapField;
+  EXPECT_EQ(replace_field(&image, F::BoxDim, 1, 257), "box_dim[1] is 257: it must be 1 to 256");
+  EXPECT_EQ(replace_field(&image, F::BoxDim, 4, 0), "box_dim[4] is 0: it must be 1 to 256");
+  EXPECT_EQ(replace_field(&image, F::ElementStride, 0, 9), "element_stride[0] is 9: it must be 1 to 8");
+  EXPECT_EQ(replace_field(&image, F::Rank, 0, 5), "rank is 5: it must be 0 to 4");
+  EXPECT_EQ(replace_field(&image, F::SwizzleMode, 0, 4), "swizzle_mode is 4: it must be 0 to 3");
+  EXPECT_EQ(replace_field(&image, F::SwizzleAtomicity, 0, 4), "swizzle_atomicity is 4: it must be 0 to 3");
+  EXPECT_EQ(replace_field(&image, F::InterleaveLayout, 0, 3), "interleave_layout is 3: it must be 0 to 2");
+  EXPECT_EQ(replace_field(&image, F::FillMode, 0, 2), "fill_mode is 2: it must be 0 to 1");
+  EXPECT_EQ(replace_field(&image, F::Elemtype, 0, 16), "elemtype is 16: it must be 0 to 15");
+  EXPECT_EQ(image, before);
+  TensorMapImage zeros{};
+  EXPECT_THAT(replace_field(&zeros, F::Rank, 0, 1), HasSubstr("no tensor map"));
+}
+
+// A map may make no sense between two edits; it is judged as a whole when it is used.
+TEST(TensorMapReplaceTest, CombinationsAreCheckedWhenTheMapIsRead) {
+  TensorMapImage image;
+  TensorMapArgs unused;
+  using F = TensorMapField;
+  ASSERT_EQ(encode_tiled(valid(), &image), "");
+  ASSERT_EQ(replace_field(&image, F::SwizzleMode, 0, 1), "");
+  EXPECT_THAT(decode_tiled(image, &unused), HasSubstr("SWIZZLE_32B spans 32"));
+  ASSERT_EQ(replace_field(&image, F::BoxDim, 0, 16), "");
+  EXPECT_EQ(decode_tiled(image, &unused), "");
+  ASSERT_EQ(replace_field(&image, F::SwizzleAtomicity, 0, 1), "");
+  EXPECT_THAT(decode_tiled(image, &unused), HasSubstr("swizzle_atomicity is 1: with swizzle_mode 1"));
+  ASSERT_EQ(replace_field(&image, F::SwizzleMode, 0, 3), "");
+  EXPECT_EQ(decode_tiled(image, &unused), "");
+  EXPECT_EQ(unused.swizzle, TensorSwizzle::B128Atom32B);
+  ASSERT_EQ(replace_field(&image, F::GlobalDim, 1, 0), "");
+  EXPECT_THAT(decode_tiled(image, &unused), HasSubstr("globalDim[1] is 0"));
+  ASSERT_EQ(replace_field(&image, F::GlobalDim, 1, 5), "");
+  ASSERT_EQ(replace_field(&image, F::Rank, 0, 3), "");  // nobody described dimension 3
+  EXPECT_THAT(decode_tiled(image, &unused), HasSubstr("globalDim[3] is 0"));
+  ASSERT_EQ(replace_field(&image, F::Rank, 0, 1), "");
+  ASSERT_EQ(replace_field(&image, F::GlobalAddress, 0, 24), "");
+  EXPECT_THAT(decode_tiled(image, &unused), HasSubstr("globalAddress is 0x18"));
+}
 
 // What lies beyond the rank is not looked at.
 TEST(TensorMapTest, UnusedEntriesDoNotMatter) {

@@ -37,9 +37,15 @@
 // satisfied by an older phase. Findings are kept until the launch ends; then each is asked whether a wait of one party
 // on a barrier that the other party signals later explains it. The cause is reported first, at the wait.
 //
+// Clusters. A scope reaches the own block, the cluster or the whole GPU, and a signal counts for whoever is within the
+// reach of both of its ends. barrier.cluster orders all threads of a cluster. A barrier in another block may be used
+// when its init was fenced and a barrier of the cluster came between. A block's shared memory lives until its last
+// thread has left: each use of it from outside must come before some thread of it leaves, which is asked when it does.
+// A release of block scope that reaches another block carries no data; that it lets a stage be refilled over there is
+// what public rings rely on, and a warning.
+//
 // Deliberately not modelled: values (a data-dependent order through plain loads is a race even if it happens to work),
-// lanes ordered by shuffles (they exchange registers, not memory), and the scope difference of cluster and gpu between
-// CTAs of different clusters.
+// and lanes ordered by shuffles (they exchange registers, not memory).
 #include "grader/emulator/check/checker.h"
 
 #include <fmt/format.h>
@@ -77,10 +83,34 @@ constexpr const char* kBytesHint =
     "The bytes announced by expect_tx are the sum of the bytes of the copies that signal the barrier in that phase.";
 
 bool reduces(const AsyncOpInfo& o) {
-  return o.kind == AsyncOpInfo::Kind::BulkReduce || o.kind == AsyncOpInfo::Kind::TensorReduce;
+  return o.kind == AsyncOpInfo::Kind::BulkReduce || o.kind == AsyncOpInfo::Kind::TensorReduce ||
+         o.kind == AsyncOpInfo::Kind::RemoteReduce;
 }
 
+/// cp.async, st.async and red.async access memory through the generic proxy; all other operations through the async
+/// one.
+bool generic_proxy(const AsyncOpInfo& o) {
+  return o.kind == AsyncOpInfo::Kind::CpAsync || o.kind == AsyncOpInfo::Kind::RemoteStore ||
+         o.kind == AsyncOpInfo::Kind::RemoteReduce;
+}
+
+/// How far a scope reaches, and how far apart two blocks are: the same one, one cluster, farther.
+enum Distance : uint8_t { kSameBlock, kSameCluster, kElsewhere };
+constexpr size_t kDistances = 3;
+Distance reach_of(Scope s) { return s == Scope::Cta ? kSameBlock : s == Scope::Cluster ? kSameCluster : kElsewhere; }
+
 constexpr const char* kRelaxed = ": the signal between them is relaxed, which orders nothing";
+
+constexpr const char* kScopeHint =
+    "Release and acquire semantics with a scope that covers both threads are needed: .cluster between blocks of a "
+    "cluster, .gpu between others.";
+constexpr const char* kStayHint =
+    "A block must not end while others still use its shared memory: a barrier of the whole cluster before the end "
+    "(barrier.cluster.arrive and wait by all threads) would keep it.";
+constexpr const char* kClusterInitHint =
+    "fence.mbarrier_init.release.cluster by the initialising thread after the init, then a barrier of the whole "
+    "cluster "
+    "(barrier.cluster.arrive and wait by all threads) before the first use from another block.";
 
 constexpr const char* kParityHint =
     "The parity to wait for is the phase's number modulo 2: 0 for the first phase, and it flips with each.";
@@ -106,19 +136,18 @@ struct ReleaseFence {
 struct LaneGroup {
   LaneMask mask = 0;
   Knowledge now;
-  ReleaseFence release, wide_release;  ///< the last fence of any scope, and of gpu or sys scope
-  Knowledge to_acquire;                ///< seen by relaxed reads and waits, taken over by the next acquire fence
-  Knowledge to_acquire_wide;           ///< the same from other blocks: only a fence of gpu or sys scope takes it over
-  bool pending = false, pending_wide = false;
-  uint32_t shared_n = 0, global_n = 0;  ///< steps of these lanes' last proxy fences
-  uint32_t tensor_n = 0;                ///< step of their last tcgen05.fence::before_thread_sync
-  ClockPtr after_any, after_tensor;     ///< now.any and now.fenced_tensor at their last fence::after_thread_sync
+  std::array<ReleaseFence, kDistances> release;  ///< the last fence whose scope reaches at least so far
+  /// Seen by relaxed reads and waits, from so far: taken over by the next acquire fence whose scope reaches there.
+  std::array<Knowledge, kDistances> to_acquire;
+  std::array<bool, kDistances> pending = {};  ///< whether there is any
+  uint32_t shared_n = 0, global_n = 0;        ///< steps of these lanes' last proxy fences
+  uint32_t tensor_n = 0;                      ///< step of their last tcgen05.fence::before_thread_sync
+  ClockPtr after_any, after_tensor;           ///< now.any and now.fenced_tensor at their last fence::after_thread_sync
 
   bool same(const LaneGroup& g) const {
-    return now == g.now && pending == g.pending && pending_wide == g.pending_wide && shared_n == g.shared_n &&
-           global_n == g.global_n && tensor_n == g.tensor_n && after_any == g.after_any &&
-           after_tensor == g.after_tensor && release == g.release && wide_release == g.wide_release &&
-           to_acquire == g.to_acquire && to_acquire_wide == g.to_acquire_wide;
+    return now == g.now && pending == g.pending && shared_n == g.shared_n && global_n == g.global_n &&
+           tensor_n == g.tensor_n && after_any == g.after_any && after_tensor == g.after_tensor &&
+           release == g.release && to_acquire == g.to_acquire;
   }
 };
 
@@ -168,8 +197,9 @@ struct ArrivalRecord {
 
 struct BarrierState {
   uint64_t key = 0;                                               ///< of Clock::other
-  Knowledge arrived;                                              ///< of all arrivals so far
-  Knowledge completed;                                            ///< at the last completion
+  Knowledge arrived;                                              ///< of all arrivals of its own block so far
+  Knowledge arrived_remote;                                       ///< of those of other blocks of the cluster
+  Knowledge completed, completed_remote;                          ///< both at the last completion
   uint64_t observed = 0;                                          ///< phases that some wait has seen complete
   std::shared_ptr<bool> awaited = std::make_shared<bool>(false);  ///< some thread has asked for a phase
   uint32_t init_key = 0, init_n = 0;
@@ -184,6 +214,22 @@ struct BarrierState {
 struct NamedState {
   Knowledge arrived;
   std::vector<std::pair<WarpState*, LaneMask>> waiting;
+};
+
+/// barrier.cluster of one cluster.
+struct ClusterState {
+  Knowledge arrived;    ///< of this phase
+  Knowledge completed;  ///< of the last complete phase
+};
+
+/// The last use of a block's shared memory by lanes of another block, of one instruction.
+struct RemoteUse {
+  const Inst* inst;
+  uint32_t key, n;  ///< warp and its step
+  LaneMask mask;
+  const char* verb;
+  uint32_t offset;
+  bool barrier;  ///< of an mbarrier
 };
 
 struct Operation {
@@ -261,17 +307,23 @@ struct CtaState {
   std::vector<EmptyCommit> empty_commits;
   /// Commits on their way to each barrier, in order: what they track; no operation: nothing.
   std::unordered_map<uint64_t, std::deque<PendingCommit>> commits;
+  std::vector<RemoteUse> remote_uses;  ///< of its shared memory
   const Cta* cta = nullptr;
 };
 
 /// A location used for synchronisation.
 struct Location {
-  Knowledge wide;                                      ///< released at gpu or sys scope
-  std::vector<std::pair<uint32_t, Knowledge>> narrow;  ///< released at cta or cluster scope, by linear CTA
+  Knowledge wide;  ///< released at gpu or sys scope
+  /// Released by threads of one block.
+  struct OfBlock {
+    uint32_t cta;              ///< linear
+    Knowledge block, cluster;  ///< to their own block, and at cluster scope or wider
+  };
+  std::vector<OfBlock> blocks;
   struct Release {
     uint32_t key;
     int lane;
-    Knowledge near, far;  ///< to its own block, and at gpu or sys scope
+    std::array<Knowledge, kDistances> known;  ///< to threads so far away
   };
   std::vector<Release> releases;  ///< the last release operation of a thread; of the last 8 threads
 };
@@ -332,6 +384,7 @@ struct Checker::State {
   std::unordered_map<const Cta*, std::unique_ptr<CtaState>> ctas;
   std::vector<const Cta*> cta_of_key;  ///< linear CTA → Cta while it lives
   Shadow global{&shadow_bytes};
+  std::unordered_map<const machine::Domain*, ClusterState> clusters;
   std::unordered_map<uint64_t, Location> global_locations;
   std::map<std::pair<const Cta*, uint32_t>, Location> shared_locations;
   std::vector<Operation> operations;  ///< index = Operation number; id − 1
@@ -342,6 +395,7 @@ struct Checker::State {
   std::set<std::tuple<std::string_view, const Inst*, const Inst*>> known_findings;
   std::unordered_map<const Inst*, const Inst*> early_uses;  ///< used_before_wait() of each ld
   uint32_t warps_per_cta = 0;
+  bool clusters_exist = false;  ///< of more than one CTA
   /// What of() found last.
   ///@{
   const Cta* last_cta = nullptr;
@@ -376,6 +430,33 @@ struct Checker::State {
   static std::string at(const SourcePlace& p) {
     return fmt::format("{}:{}", p.file.substr(p.file.rfind('/') + 1), p.line);
   }
+
+  // --- clusters ---
+  /// The cluster of a CTA, both by linear index.
+  uint32_t cluster_of(uint32_t cta) const {
+    const machine::Dim &grid = launch->config.grid, &c = launch->config.cluster;
+    const uint32_t x = cta % grid.x / c.x, y = cta / grid.x % grid.y / c.y, z = cta / (grid.x * grid.y) / c.z;
+    return (z * (grid.y / c.y) + y) * (grid.x / c.x) + x;
+  }
+  /// Of two CTAs by linear index.
+  Distance distance(uint32_t a, uint32_t b) const {
+    if (a == b) return kSameBlock;
+    return clusters_exist && cluster_of(a) == cluster_of(b) ? kSameCluster : kElsewhere;
+  }
+  /// Lanes of another block use shared memory of `owner`.
+  void used_from_outside(const Cta& owner, const WarpState& w, LaneMask mask, const Inst* inst, const char* verb,
+                         uint32_t offset, bool barrier) {
+    if (w.warp->cta == &owner) return;
+    std::vector<RemoteUse>& uses = of(owner).remote_uses;
+    for (RemoteUse& u : uses) {
+      if (u.inst != inst || u.key != w.key || u.mask != mask) continue;
+      u.n = w.n;  // whoever knows this one knows the earlier ones
+      u.offset = offset;
+      return;
+    }
+    uses.push_back({inst, w.key, w.n, mask, verb, offset, barrier});
+  }
+  void check_remote_uses(const Cta& cta);
 
   // --- lane groups ---
   /// Splits groups so that `mask` is a union of whole groups, and calls f for each of them.
@@ -430,11 +511,11 @@ struct Checker::State {
     return k;
   }
   /// What a signal of lanes carries: everything if it releases, what the last release fence published if it is relaxed.
-  /// `wide`: to other blocks, so that the fence must reach there.
-  static Knowledge signal(const WarpState& w, const LaneGroup& g, LaneMask mask, bool release, bool wide) {
+  /// `to`: how far away the thread is that sees it, so that the fence must reach there.
+  static Knowledge signal(const WarpState& w, const LaneGroup& g, LaneMask mask, bool release, Distance to) {
     Knowledge k = published(w, g, mask);
     if (release) return k;
-    const ReleaseFence& fence = wide ? g.wide_release : g.release;
+    const ReleaseFence& fence = g.release[to];
     Knowledge r;
     if (fence.n != 0) {
       r = with_proxy_fences(w, mask, fence.known, fence.shared_n, fence.global_n);
@@ -444,16 +525,17 @@ struct Checker::State {
     r.fenced_tensor = k.fenced_tensor;
     return r;
   }
-  /// A thread sees `k`: takes it over if it acquires, else keeps it for an acquire fence. `wide`: it comes from other
-  /// blocks.
-  static void see(LaneGroup& g, const Knowledge& k, bool acquire, bool wide) {
-    if (acquire) {
+  /// A thread sees `k`, from so far away, by an operation of scope `reach`: takes it over if it acquires, else keeps it
+  /// for an acquire fence; nothing of it where the scope does not reach there.
+  static void see(LaneGroup& g, const Knowledge& k, bool acquire, Distance reach, Distance from) {
+    if (acquire && reach >= from) {
       g.now.join(k);
-    } else {
-      g.now.join_any(k);
-      (wide ? g.to_acquire_wide : g.to_acquire).join(k);
-      (wide ? g.pending_wide : g.pending) = true;
+      return;
     }
+    g.now.join_any(k);
+    if (reach < from) return;
+    g.to_acquire[from].join(k);
+    g.pending[from] = true;
   }
 
   // --- order ---
@@ -575,9 +657,7 @@ struct Checker::State {
   /// Two strong accesses whose scopes cover each other's threads do not race.
   bool morally_strong(const Accessor& a, Scope other, uint32_t other_key) const {
     if (a.strong == Scope::None || other == Scope::None) return false;
-    const bool narrow =
-        a.strong == Scope::Cta || a.strong == Scope::Cluster || other == Scope::Cta || other == Scope::Cluster;
-    return !narrow || other_key / warps_per_cta == a.cta;
+    return std::min(reach_of(a.strong), reach_of(other)) >= distance(a.cta, other_key / warps_per_cta);
   }
   static bool knows_all(const ClockPtr& c, uint32_t key, uint32_t n) { return c && c->all_lanes(key, n); }
   /// Drops `words` from a record list.
@@ -620,6 +700,8 @@ struct Checker::State {
     uint16_t begin, end;  ///< columns
     const LaneGroup* group;
   };
+  void init_fenced(const Cta& owner, uint32_t offset, const BarrierState& b, const Knowledge& k, const Inst* inst,
+                   const std::string& user);
   void signals(const Cta& owner, uint32_t offset, const BarrierState& b, const WarpState& w, int lane,
                const Knowledge& k, const Inst* inst, bool copy, const char* does);
   void commit_arrives(CtaState& cta, BarrierState& b, const MbarrierEvent& e);
@@ -670,7 +752,7 @@ void Checker::State::report_thread_race(const Accessor& a, LaneMask lanes, uint3
                                                : "the signal between them is relaxed, which orders nothing");
          d.hint =
              order_exists
-                 ? "Release and acquire semantics with a scope that covers both threads are needed."
+                 ? kScopeHint
                  : "An arrive after the one and a wait before the other, or a barrier between them, would order them.";
          d.related = {{place(other), fmt::format("{} {} it here", who(key, other_lanes), other_verb)}};
        },
@@ -923,20 +1005,22 @@ void Checker::State::meets_thread_write(const WriteRecord& w, uint32_t words, ui
   if (unordered != 0) {
     const auto word = static_cast<uint32_t>(__builtin_ctz(unordered));
     const LaneMask writer = LaneMask{1} << w.lane[word];
-    find("data-race", Severity::Error, o.info.inst, w.inst,
+    const bool narrow = w.key / warps_per_cta != o.key / warps_per_cta && knows(k.any, w.key, w.lane[word], w.n);
+    find(narrow ? "scope-too-narrow" : "data-race", Severity::Error, o.info.inst, w.inst,
          [&](Diagnostic& d) {
-           d.message =
-               fmt::format("{} {} {}, which {} {} at {}: nothing orders them", named(o), verb,
-                           bytes_name(region, row + 4 * word, 4), who(w.key, writer), other_verb, at(place(w.inst)));
-           d.hint = fmt::format("A barrier between the write and the issue of the {} would order them.", noun(o));
+           d.message = fmt::format(
+               "{} {} {}, which {} {} at {}: {}", named(o), verb, bytes_name(region, row + 4 * word, 4),
+               who(w.key, writer), other_verb, at(place(w.inst)),
+               narrow ? "they are ordered only at a scope that leaves out the other block" : "nothing orders them");
+           d.hint = narrow
+                        ? kScopeHint
+                        : fmt::format("A barrier between the write and the issue of the {} would order them.", noun(o));
            d.related = {{place(w.inst), "written here"}};
          },
          {Party::Async, o.key, index, 0}, {Party::Thread, w.key, w.n, writer});
   }
-  // cp.async goes through the generic proxy itself.
   const uint32_t ordered = words & ~unordered;
-  if (o.info.kind != AsyncOpInfo::Kind::CpAsync && ordered != 0)
-    fence_missing(o, k, w, ordered, row, index, region, verb);
+  if (!generic_proxy(o.info) && ordered != 0) fence_missing(o, k, w, ordered, row, index, region, verb);
 }
 
 void Checker::State::async_reads(Plane& plane, const RowPiece& piece, const Operation& o, const Knowledge& k,
@@ -1045,14 +1129,22 @@ void Checker::State::async_writes(Plane& plane, const RowPiece& piece, const Ope
         if (!knows(k.order, r.key, l, r.n)) unordered |= LaneMask{1} << l;
       });
       if (unordered == 0) continue;
-      find("refill-before-release", Severity::Error, o.info.inst, r.inst,
+      bool seen = r.key / warps_per_cta != o.key / warps_per_cta;
+      for_lanes(unordered, [&](int l) { seen = seen && knows(k.any, r.key, l, r.n); });
+      find(seen ? "scope-too-narrow" : "refill-before-release", seen ? Severity::Warning : Severity::Error, o.info.inst,
+           r.inst,
            [&](Diagnostic& d) {
              d.message =
-                 fmt::format("{} overwrites {}, which {} may still be reading at {}: nothing orders them", named(o),
-                             bytes_name(region, piece.row + 4 * word, 4), who(r.key, unordered), at(place(r.inst)));
-             d.hint =
-                 "The readers arrive on an `empty` barrier after their last read; the producer waits for it before it "
-                 "refills.";
+                 fmt::format("{} overwrites {}, which {} may still be reading at {}: {}", named(o),
+                             bytes_name(region, piece.row + 4 * word, 4), who(r.key, unordered), at(place(r.inst)),
+                             seen ? "the signal between them has a scope that leaves out the other block, which public "
+                                    "rings get away "
+                                    "with"
+                                  : "nothing orders them");
+             d.hint = seen
+                          ? kScopeHint
+                          : "The readers arrive on an `empty` barrier after their last read; the producer waits for it "
+                            "before it refills.";
              d.related = {{place(r.inst), "read here"}};
            },
            me, {Party::Thread, r.key, r.n, unordered});
@@ -1080,6 +1172,7 @@ Checker::~Checker() = default;
 void Checker::launch_begin(Launch& launch) {
   s_ = std::make_unique<State>();
   s_->launch = &launch;
+  s_->clusters_exist = launch.config.cluster.volume() > 1;
   s_->warps_per_cta = static_cast<uint32_t>((launch.config.block.volume() + 31) / 32);
 }
 
@@ -1096,6 +1189,7 @@ void Checker::cta_begin(Cta& cta) {
     c->warps.push_back(std::move(ws));
   }
   // A finished block's storage, used again.
+  if (cta.rank == 0) s.clusters.erase(cta.domain);
   if (const auto old = s.ctas.find(&cta); old != s.ctas.end())
     s.cta_of_key[old->second->base / s.warps_per_cta] = nullptr;
   if (s.cta_of_key.size() <= cta.linear) s.cta_of_key.resize(cta.linear + 1, nullptr);
@@ -1107,6 +1201,7 @@ void Checker::cta_begin(Cta& cta) {
 void Checker::cta_end(Cta& cta) {
   State& s = *s_;
   s.check_bytes_at_exit(cta);
+  s.check_remote_uses(cta);
   s.of(cta).shared.clear();
   for (auto& [offset, b] : s.of(cta).barriers) s.arrivals[b.key] = std::move(b.arrivals);
   std::erase_if(s.shared_locations, [&](const auto& l) { return l.first.first == &cta; });
@@ -1171,6 +1266,9 @@ void Checker::access(const Access& a) {
   const bool reads = a.kind == Access::Kind::Read,
              atomic = a.kind == Access::Kind::Atomic || a.kind == Access::Kind::Reduction;
   const char* verb = reads ? "reads" : atomic ? "updates" : "writes";
+  if (a.region == Region::Shared)
+    s.used_from_outside(*a.owner, w, a.mask, a.inst, verb, static_cast<uint32_t>(a.address[__builtin_ctz(a.mask)]),
+                        false);
   const auto check_lanes = [&](const LaneGroup& g, LaneMask mask) {
     const State::Accessor who{w.key, w.n, a.inst, &g.now, scope, a.warp->cta->linear, a.region, a.bytes, verb};
     each_piece(a, mask, [&](const RowPiece& piece) {
@@ -1195,53 +1293,55 @@ void Checker::access(const Access& a) {
     Location& location = a.region == Region::Global
                              ? s.global_locations[a.address[l]]
                              : s.shared_locations[{a.owner, static_cast<uint32_t>(a.address[l])}];
-    const bool narrow = scope == Scope::Cta || scope == Scope::Cluster;
+    const Distance reach = reach_of(scope);
     const uint32_t cta = a.warp->cta->linear;
     s.each_group(w, bit, [&](LaneGroup& g) {
       if (a.kind != Access::Kind::Write && a.kind != Access::Kind::Reduction) {
         const bool acquire = acquires(a.sem);
-        if (narrow) {
-          g.now.join_any(location.wide);  // the release may be wide; the acquire reaches its own block only
-        } else {
-          State::see(g, location.wide, acquire, true);
-        }
-        for (const auto& [from, k] : location.narrow) {
-          if (from == cta) {
-            State::see(g, k, acquire, false);
-          } else {
-            g.now.join_any(k);
+        State::see(g, location.wide, acquire, reach, kElsewhere);
+        for (const Location::OfBlock& b : location.blocks) {
+          switch (s.distance(b.cta, cta)) {
+            case kSameBlock:
+              State::see(g, b.block, acquire, reach, kSameBlock);
+              break;
+            case kSameCluster:
+              State::see(g, b.cluster, acquire, reach, kSameCluster);
+              g.now.join_any(b.block);
+              break;
+            default:
+              g.now.join_any(b.block);
           }
         }
       }
       check_lanes(g, bit);
       if (reads) return;
       const bool release = releases(a.sem);
-      Knowledge near = State::signal(w, g, bit, release, false), far = State::signal(w, g, bit, release, true);
+      std::array<Knowledge, kDistances> known;
+      for (uint8_t d = 0; d <= reach; d++) known[d] = State::signal(w, g, bit, release, static_cast<Distance>(d));
       auto mine = std::find_if(location.releases.begin(), location.releases.end(),
                                [&](const Location::Release& r) { return r.key == w.key && r.lane == l; });
       if (!release &&
           mine != location.releases.end()) {  // §8.8: a release operation followed by a strong write of the same thread
-        near.join(mine->near);
-        far.join(mine->far);
+        for (uint8_t d = 0; d <= reach; d++) known[d].join(mine->known[d]);
       }
       if (!atomic) {  // a plain store starts a new release sequence
         location.wide = {};
-        location.narrow.clear();
+        location.blocks.clear();
       }
       if (release) {
         if (mine == location.releases.end()) {
           if (location.releases.size() == 8) location.releases.erase(location.releases.begin());
-          mine = location.releases.insert(location.releases.end(), {w.key, l, {}, {}});
+          mine = location.releases.insert(location.releases.end(), {w.key, l, {}});
         }
-        mine->near = near;
-        if (!narrow) mine->far = far;
+        for (uint8_t d = 0; d <= reach; d++) mine->known[d] = known[d];
       }
       // A wide signal reaches the own block as well.
-      if (!narrow) location.wide.join(far);
-      auto own =
-          std::find_if(location.narrow.begin(), location.narrow.end(), [&](const auto& n) { return n.first == cta; });
-      if (own == location.narrow.end()) own = location.narrow.insert(location.narrow.end(), {cta, {}});
-      own->second.join(near);
+      if (reach == kElsewhere) location.wide.join(known[kElsewhere]);
+      auto own = std::find_if(location.blocks.begin(), location.blocks.end(),
+                              [&](const Location::OfBlock& b) { return b.cta == cta; });
+      if (own == location.blocks.end()) own = location.blocks.insert(location.blocks.end(), {cta, {}, {}});
+      own->block.join(known[kSameBlock]);
+      if (reach >= kSameCluster) own->cluster.join(known[kSameCluster]);
     });
   });
   State::merge_groups(w);
@@ -1266,21 +1366,14 @@ void Checker::fence(Warp& warp, const Inst&, LaneMask mask, const FenceInfo& inf
       g.now.path_global = Clock::join(g.now.path_global, g.now.order);
     }
     if (info.kind == Kind::Thread || info.kind == Kind::SyncRestrictAcquire || info.kind == Kind::SyncRestrictRelease) {
-      const bool wide = info.scope == Scope::Gpu || info.scope == Scope::Sys;
-      if (acquires(info.sem) && g.pending) {
-        g.now.join(g.to_acquire);
-        g.to_acquire = {};
-        g.pending = false;
+      const Distance reach = reach_of(info.scope);
+      for (uint8_t d = 0; acquires(info.sem) && d <= reach; d++) {
+        if (!g.pending[d]) continue;
+        g.now.join(g.to_acquire[d]);
+        g.to_acquire[d] = {};
+        g.pending[d] = false;
       }
-      if (acquires(info.sem) && wide && g.pending_wide) {
-        g.now.join(g.to_acquire_wide);
-        g.to_acquire_wide = {};
-        g.pending_wide = false;
-      }
-      if (releases(info.sem)) {
-        g.release = {g.now, w.n, g.shared_n, g.global_n};
-        if (wide) g.wide_release = g.release;
-      }
+      for (uint8_t d = 0; releases(info.sem) && d <= reach; d++) g.release[d] = {g.now, w.n, g.shared_n, g.global_n};
     }
   });
   if (shared || info.kind == Kind::MbarrierInit) {
@@ -1302,7 +1395,26 @@ void Checker::barrier(const BarrierEvent& e) {
     b = NamedState{};
     return;
   }
+  if (e.kind == BarrierEvent::Kind::ClusterComplete) {
+    ClusterState& c = s.clusters[e.warp->cta->domain];
+    c.completed = std::move(c.arrived);
+    c.arrived = {};
+    return;
+  }
   WarpState& w = s.of(*e.warp);
+  if (e.kind == BarrierEvent::Kind::ClusterArrive || e.kind == BarrierEvent::Kind::ClusterWait) {
+    ClusterState& c = s.clusters[e.warp->cta->domain];
+    s.each_group(w, e.mask, [&](LaneGroup& g) {
+      if (e.kind == BarrierEvent::Kind::ClusterArrive) {
+        c.arrived.join(State::signal(w, g, g.mask, !e.relaxed, kSameCluster));
+      } else {
+        g.now.join(c.completed);
+      }
+    });
+    State::merge_groups(w);
+    w.n++;
+    return;
+  }
   if (e.kind == BarrierEvent::Kind::WarpSync) {
     auto& [arrived, knowledge] = w.warp_sync[e.id];
     s.each_group(w, e.mask, [&, &k = knowledge](LaneGroup& g) { k.join(State::published(w, g, g.mask)); });
@@ -1341,15 +1453,22 @@ void Checker::mbarrier(const MbarrierEvent& e) {
   }
   if (e.warp != nullptr) {
     WarpState& w = s.of(*e.warp);
+    const bool remote = e.warp->cta != e.owner;
+    s.used_from_outside(*e.owner, w, e.mask, e.inst, "signals", e.offset, true);
     s.each_group(w, e.mask, [&](LaneGroup& g) {
       const bool own = w.key == b.init_key && g.mask == LaneMask{1} << b.init_lane;
       LaneMask others = g.mask;
       if (w.key == b.init_key) others &= ~(LaneMask{1} << b.init_lane);
-      if (own || others == 0 || State::knows(g.now.order, b.init_key, b.init_lane, b.init_n)) return;
+      if (own || others == 0) return;
+      if (State::knows(g.now.order, b.init_key, b.init_lane, b.init_n)) {
+        if (remote) s.init_fenced(*e.owner, e.offset, b, g.now, e.inst, s.who(w.key, others) + " uses");
+        return;
+      }
       s.find("barrier-not-initialized", Severity::Error, e.inst, b.init, [&](Diagnostic& d) {
         d.message = fmt::format("{} uses `{}`, but nothing orders that after its initialisation at {}",
                                 s.who(w.key, others), name(), State::at(s.place(b.init)));
-        d.hint = "A barrier of the block between the init and the first use would order them.";
+        d.hint =
+            remote ? kClusterInitHint : "A barrier of the block between the init and the first use would order them.";
         d.related = {{s.place(b.init), "initialised here"}};
       });
     });
@@ -1372,7 +1491,14 @@ void Checker::mbarrier(const MbarrierEvent& e) {
           });
           if (s.findings.back().diagnostic.id == "phase-overrun") s.findings.back().awaited = b.awaited;
         }
-        b.arrived.join(State::signal(w, g, g.mask, releases(e.sem), false));
+        const Distance to = s.distance(w.warp->cta->linear, e.owner->linear);
+        const Knowledge k = State::signal(w, g, g.mask, releases(e.sem), to);
+        Knowledge& arrived = to == kSameBlock ? b.arrived : b.arrived_remote;
+        if (reach_of(e.scope) >= to) {
+          arrived.join(k);
+        } else {
+          arrived.join_any(k);
+        }
       });
       s.suspect_waits(w, b.key, e);
       if (b.arrivals.size() >= 8192) b.arrivals.erase(b.arrivals.begin(), b.arrivals.begin() + 4096);
@@ -1403,6 +1529,7 @@ void Checker::mbarrier(const MbarrierEvent& e) {
       break;
     case Kind::PhaseComplete:
       b.completed = b.arrived;
+      b.completed_remote = b.arrived_remote;
       break;
     case Kind::TestTrue:
     case Kind::TestFalse: {
@@ -1430,7 +1557,10 @@ void Checker::mbarrier(const MbarrierEvent& e) {
       k.order = Clock::with(k.order, b.key, seen);
       k.any = Clock::with(k.any, b.key, seen);
       if (seen == 0) k = {};
-      s.each_group(w, e.mask, [&](LaneGroup& g) { State::see(g, k, acquires(e.sem), false); });
+      s.each_group(w, e.mask, [&](LaneGroup& g) {
+        State::see(g, k, acquires(e.sem), reach_of(e.scope), kSameBlock);
+        if (seen != 0) State::see(g, b.completed_remote, acquires(e.sem), reach_of(e.scope), kSameCluster);
+      });
       State::merge_groups(w);
       break;
     }
@@ -1491,18 +1621,55 @@ void Checker::async_op(const AsyncOpInfo& info, AsyncOpInfo::Milestone milestone
       Shadow::pieces(address, region == Region::Shared && info.shared_bytes != 0 ? info.shared_bytes : info.bytes, f);
     }
   };
-  Shadow& from = info.source_region == Region::Global ? s.global : s.of(*info.source_owner).shared;
   Shadow& to = info.destination_region == Region::Global ? s.global : s.of(*info.destination_owner).shared;
-  each_piece_of(info.source_region, info.source, [&](const RowPiece& piece) {
-    from.visit(piece, [&](Plane& plane, uint32_t) {
-      s.async_reads(plane, piece, s.operations[index], k, index, info.source_region);
+  if (info.source_region != Region::Local) {
+    Shadow& from = info.source_region == Region::Global ? s.global : s.of(*info.source_owner).shared;
+    each_piece_of(info.source_region, info.source, [&](const RowPiece& piece) {
+      from.visit(piece, [&](Plane& plane, uint32_t) {
+        s.async_reads(plane, piece, s.operations[index], k, index, info.source_region);
+      });
     });
-  });
+  }
   each_piece_of(info.destination_region, info.destination, [&](const RowPiece& piece) {
     to.visit(piece, [&](Plane& plane, uint32_t) {
       s.async_writes(plane, piece, s.operations[index], k, index, info.destination_region, reduces(info));
     });
   });
+}
+
+/// Another block uses a barrier: was its init fenced before the cluster's barrier that came between?
+void Checker::State::init_fenced(const Cta& owner, uint32_t offset, const BarrierState& b, const Knowledge& k,
+                                 const Inst* inst, const std::string& user) {
+  if (b.fence_n != 0 && knows(k.order, b.init_key, b.init_lane, b.fence_n)) return;
+  find("barrier-init-not-visible", Severity::Error, inst, b.init, [&](Diagnostic& d) {
+    d.message = fmt::format("{} `{}` of CTA {}, whose init at {} was not made visible to other blocks", user,
+                            async::barrier_name(owner, offset), owner.linear, at(place(b.init)));
+    d.hint = kClusterInitHint;
+    d.related = {{place(b.init), "the fence belongs after this line"}};
+  });
+}
+
+/// A block has ended: each use of its shared memory from outside must come before some thread of it left.
+void Checker::State::check_remote_uses(const Cta& cta) {
+  const CtaState& c = of(cta);
+  for (const RemoteUse& u : c.remote_uses) {
+    const bool over = std::any_of(c.warps.begin(), c.warps.end(), [&](const auto& w) {
+      return std::any_of(w->groups.begin(), w->groups.end(), [&](const LaneGroup& g) {
+        bool all = true;
+        for_lanes(u.mask, [&](int l) { all = all && knows(g.now.any, u.key, l, u.n); });
+        return all;
+      });
+    });
+    if (over) continue;
+    find("remote-cta-gone", Severity::Error, u.inst, nullptr, [&](Diagnostic& d) {
+      d.message = fmt::format(
+          "{} {} {} of CTA {}, which may have ended by then: no thread of that block waits for it before it leaves",
+          who(u.key, u.mask), u.verb,
+          u.barrier ? "`" + async::barrier_name(program(), u.offset) + "`" : program().describe_shared(u.offset),
+          cta.linear);
+      d.hint = kStayHint;
+    });
+  }
 }
 
 /// An operation will signal a barrier: is that ordered after the init, and, of a copy, is the init visible to the copy
@@ -1515,9 +1682,12 @@ void Checker::State::signals(const Cta& owner, uint32_t offset, const BarrierSta
     find("barrier-not-initialized", Severity::Error, inst, b.init, [&](Diagnostic& d) {
       d.message = fmt::format("{} {} `{}`, but nothing orders that after its initialisation at {}", who(w.key, bit),
                               does, async::barrier_name(owner, offset), at(place(b.init)));
-      d.hint = "A barrier of the block between the init and the first use would order them.";
+      d.hint = &owner != w.warp->cta ? kClusterInitHint
+                                     : "A barrier of the block between the init and the first use would order them.";
       d.related = {{place(b.init), "initialised here"}};
     });
+  } else if (&owner != w.warp->cta) {
+    init_fenced(owner, offset, b, k, inst, fmt::format("{} {}", who(w.key, bit), does));
   } else if (copy && (b.fence_n == 0 || !(own || knows(k.order, b.init_key, b.init_lane, b.fence_n)))) {
     find("barrier-init-not-visible", Severity::Warning, inst, b.init, [&](Diagnostic& d) {
       d.message =

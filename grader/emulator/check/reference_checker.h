@@ -534,15 +534,14 @@ inline std::string ReferenceChecker::judge(const ByteAccess& earlier, const Byte
                ? judge_fence(earlier, later, region)
                : std::string();
   }
-  if (earlier.op == kNone && later.op == kNone) {
-    if (morally_strong(earlier, later)) {
-      *excused = true;
-      return {};
-    }
-    const bool same_cta =
-        threads_[static_cast<size_t>(earlier.thread)].cta == threads_[static_cast<size_t>(later.thread)].cta;
-    return !same_cta && ordered_any(earlier.node, later.node) ? "scope-too-narrow" : "data-race";
+  if (earlier.op == kNone && later.op == kNone && morally_strong(earlier, later)) {
+    *excused = true;
+    return {};
   }
+  const bool same_cta =
+      threads_[static_cast<size_t>(earlier.thread)].cta == threads_[static_cast<size_t>(later.thread)].cta;
+  if (earlier.op == kNone && !same_cta && ordered_any(earlier.node, later.node)) return "scope-too-narrow";
+  if (earlier.op == kNone && later.op == kNone) return "data-race";
   if (!earlier.write) return earlier.op != kNone ? "source-overwritten" : "refill-before-release";
   if (!later.write) return earlier.op != kNone ? "async-read-before-complete" : "data-race";
   if (earlier.reduction && later.reduction) {

@@ -5,7 +5,8 @@
 //
 // Barriers. `bar` and `barrier` with an explicit thread count complete when that many threads have arrived; an .aligned
 // one counts a warp as 32 threads, as the chip does. Without a count they complete when every thread of the CTA that
-// has not exited has arrived.
+// has not exited has arrived. barrier.cluster counts every thread of the cluster that has not exited; each arrives once
+// in a phase and waits before it arrives again.
 #include "grader/emulator/machine/control_ops.h"
 
 #include <fmt/format.h>
@@ -156,6 +157,73 @@ std::string decode_barrier(DecodeContext& c, const ptx::Resolved& r, const ptx::
   if (has_count) inst->b = c.source(s.operands[at++], Type::U32);
   if (r.has("red")) inst->c = c.source(s.operands[at], Type::Pred);
   if (inst->sub == kBarArrive && !has_count) return "arrive needs a thread count";
+  inst->cost = timing::kAlu;
+  return {};
+}
+
+// --- barrier.cluster -------------------------------------------------------------------------------------------------
+
+/// Completes the phase if every thread of the cluster that lives has arrived.
+void check_cluster_barrier(Domain& d, uint64_t when) {
+  bool any = false;
+  for (const auto& cta : d.ctas) {
+    for (const Warp& w : cta->warps) {
+      if ((w.live & ~w.cluster_arrived) != 0) return;
+      any = any || w.cluster_arrived != 0;
+    }
+  }
+  if (!any) return;
+  if (Observer* o = watcher(*d.launch); o != nullptr) {
+    o->barrier({BarrierEvent::Kind::ClusterComplete, d.ctas[0]->warps.data(), nullptr, 0, 0, d.cluster_phase});
+  }
+  d.cluster_phase++;
+  d.launch->progress_mark = d.launch->warp_instructions;
+  for (const auto& cta : d.ctas) {
+    for (Warp& w : cta->warps) w.cluster_arrived = 0;
+    wake(d, WaitTarget::Kind::ClusterBarrier, cta.get(), 0, when + timing::kClusterBarrier);
+  }
+}
+
+/// barrier.cluster.arrive (PTX §9.7.13.3); sub 1 = .relaxed.
+void cluster_arrive(Warp& w, const Inst& i, LaneMask mask) {
+  if ((w.cluster_unwaited & mask) != 0) {
+    throw make_fault("arrival-count-mismatch",
+                     fmt::format("{} arrives at the cluster barrier again without having waited",
+                                 describe_lanes(w, mask & w.cluster_unwaited)),
+                     "Each barrier.cluster.arrive is followed by one barrier.cluster.wait of the same thread.");
+  }
+  note_effect(w);
+  w.cluster_arrived |= mask;
+  w.cluster_unwaited |= mask;
+  if (Observer* o = observer(w); o != nullptr) {
+    o->barrier({BarrierEvent::Kind::ClusterArrive, &w, &i, mask, 0, w.cta->domain->cluster_phase, i.sub != 0});
+  }
+  check_cluster_barrier(*w.cta->domain, w.time);
+}
+
+void cluster_wait(Warp& w, const Inst& i, LaneMask mask) {
+  if ((mask & ~w.cluster_unwaited) != 0) {
+    throw make_fault("bad-barrier",
+                     fmt::format("{} waits at the cluster barrier without having arrived",
+                                 describe_lanes(w, mask & ~w.cluster_unwaited)),
+                     "barrier.cluster.arrive of the same thread comes first.");
+  }
+  if ((mask & w.cluster_arrived) != 0) {
+    block_and_retry(w, {{WaitTarget::Kind::ClusterBarrier, w.cta, 0, 0, mask, false}});
+    return;
+  }
+  note_effect(w);
+  w.cluster_unwaited &= ~mask;
+  if (Observer* o = observer(w); o != nullptr) {
+    o->barrier({BarrierEvent::Kind::ClusterWait, &w, &i, mask, 0, w.cta->domain->cluster_phase});
+  }
+}
+
+std::string decode_cluster_barrier(DecodeContext&, const ptx::Resolved& r, const ptx::Statement&, Inst* inst) {
+  inst->fn = r.has("arrive") ? cluster_arrive : cluster_wait;
+  inst->sub = r.has("relaxed") ? 1 : 0;
+  inst->sync = r.has("aligned") ? kSyncAligned : kSyncNone;
+  inst->ends_slice = 1;
   inst->cost = timing::kAlu;
   return {};
 }
@@ -506,6 +574,9 @@ void leave(Warp& w, LaneMask mask) {
   exit_lanes(w, mask);
   Cta& cta = *w.cta;
   for (uint32_t id = 0; id < cta.barriers.size(); id++) check_barrier(cta, id, w.time);
+  w.cluster_arrived &= w.live;
+  w.cluster_unwaited &= w.live;
+  check_cluster_barrier(*cta.domain, w.time);
   for (size_t f = 0; f < w.fragments.size(); f++) {
     const Fragment& x = w.fragments[f];
     if (waits_for_warp_sync(x)) check_warp_sync(w, x.waits[0].offset);
@@ -763,6 +834,7 @@ void register_control_decoders(DecoderTable& table) {
   table[Op::Bar] = decode_barrier;
   table[Op::BarRed] = decode_barrier;
   table[Op::BarWarpSync] = decode_bar_warp_sync;
+  table[Op::BarrierCluster] = decode_cluster_barrier;
   table[Op::Shfl] = decode_shuffle;
   table[Op::Vote] = decode_vote;
   table[Op::Match] = decode_match;

@@ -163,7 +163,7 @@ bool check_spin(Warp& w, uint32_t branch_pc) {
   const bool same = same_snapshot(w, loop->second, f.mask, f.spin_snapshot);
   if (first) {
     f.spin_next_check = f.spin_count + 1;
-    f.seen_shared_epoch = w.cta->shared_epoch;
+    f.seen_shared_epoch = shared_epoch(*w.cta->domain);
     f.seen_global_epoch = w.cta->launch->global_epoch;
     f.read_clock = false;
     return false;
@@ -174,8 +174,9 @@ bool check_spin(Warp& w, uint32_t branch_pc) {
     f.spin_next_check = f.spin_count + std::min<uint32_t>(f.spin_count, 1024);
     return false;
   }
-  const bool moved = f.seen_shared_epoch != w.cta->shared_epoch || f.seen_global_epoch != w.cta->launch->global_epoch;
-  f.seen_shared_epoch = w.cta->shared_epoch;
+  const bool moved =
+      f.seen_shared_epoch != shared_epoch(*w.cta->domain) || f.seen_global_epoch != w.cta->launch->global_epoch;
+  f.seen_shared_epoch = shared_epoch(*w.cta->domain);
   f.seen_global_epoch = w.cta->launch->global_epoch;
   f.spin_next_check = f.spin_count + 1;
   if (moved) return false;
@@ -480,6 +481,8 @@ Waiter waiter_of(const Warp& w, const Fragment& f) {
                   ? fmt::format("{} columns of tensor memory to become free", t.offset)
               : t.kind == WaitTarget::Kind::WarpSync
                   ? fmt::format("lanes {} of its warp", lane_ranges(t.offset & w.live & ~f.mask))
+              : t.kind == WaitTarget::Kind::ClusterBarrier
+                  ? std::string("the other threads of its cluster (barrier.cluster)")
                   : std::string("its copies");
     }
     if (what.empty()) what = "memory to change";

@@ -1,9 +1,9 @@
 // Tested by grader/emulator/emulator_test.cc.
 //
-// Runs a grid. CTAs (clusters, once they exist) become resident domains as the device model has room; each has its own
-// clock and event queue. The domain that is furthest behind in virtual time runs next, for a window; so a CTA that
-// spins on a flag yields to the one that sets it, and a grid that needs more resident CTAs than the chip holds is found
-// out.
+// Runs a grid. Clusters (of one CTA where the launch names none) become resident domains as the device model has room
+// for all CTAs of one, on different SMs where it can; each has its own clock and event queue. The domain that is
+// furthest behind in virtual time runs next, for a window; so a CTA that spins on a flag yields to the one that sets
+// it, and a grid that needs more resident CTAs than the chip holds is found out.
 //
 // Inside a domain the warp that is ready earliest runs a slice, and events (completions of asynchronous operations)
 // fire when their time comes. The schedules differ only in when completions may happen and which warp goes first:
@@ -44,14 +44,17 @@ struct Slot {
 
 class Runner {
  public:
-  explicit Runner(Launch& launch) : l_(launch), total_(launch.config.grid.volume()) {}
+  explicit Runner(Launch& launch)
+      : l_(launch),
+        cluster_size_(launch.config.cluster.volume()),
+        total_(launch.config.grid.volume() / cluster_size_) {}
 
   void run() {
     make_slots();
     while (true) {
       Domain* d = choose();
       if (d == nullptr) {
-        if (l_.resident.empty() && next_cta_ >= total_) return;
+        if (l_.resident.empty() && next_ >= total_) return;
         report_deadlock();
       }
       run_domain(*d);
@@ -67,12 +70,14 @@ class Runner {
         std::min<uint64_t>(l_.model.max_ctas_per_sm, l_.model.max_threads_per_sm / ((threads + 31) / 32 * 32));
     per_sm = std::max<uint64_t>(1, std::min(per_sm, l_.model.smem_per_sm / std::max<uint64_t>(smem, 1)));
     capacity_ = per_sm * l_.model.sms;
-    for (uint64_t k = 0; k < std::min(capacity_, total_); k++)
+    for (uint64_t k = 0; k < std::min(capacity_, total_ * cluster_size_); k++)
       slots_.push_back({0, static_cast<uint32_t>(k % l_.model.sms)});
     std::reverse(slots_.begin(), slots_.end());  // taken from the back: lowest SM first
   }
 
-  bool can_start() const { return next_cta_ < total_ && !slots_.empty(); }
+  bool can_start() const { return next_ < total_ && slots_.size() >= cluster_size_; }
+  /// When the slots that the next cluster needs are free.
+  uint64_t start_time() const { return slots_[slots_.size() - cluster_size_].free_at; }
 
   bool runnable(Domain& d) const {
     if (d.stuck && d.stuck_epoch != l_.global_epoch) d.stuck = false;
@@ -95,30 +100,55 @@ class Runner {
     for (Domain* d : ready) {
       if (best == nullptr || d->now < best->now) best = d;
     }
-    if (can_start() && (best == nullptr || slots_.back().free_at < best->now)) return start();
+    if (can_start() && (best == nullptr || start_time() < best->now)) return start();
     return best;
   }
 
   Domain* start() {
     auto domain = std::make_unique<Domain>();
     domain->launch = &l_;
-    domain->sm = slots_.back().sm;
-    domain->now = domain->started = slots_.back().free_at;
-    slots_.pop_back();
-    domain->ctas.push_back(make_cta(*domain, next_cta_++));
+    domain->now = domain->started = start_time();
+    const uint64_t index = next_++;
+    for (uint32_t rank = 0; rank < cluster_size_; rank++)
+      domain->ctas.push_back(make_cta(*domain, index, rank, take_slot(*domain)));
+    if (Observer* o = watcher(l_); o != nullptr) {
+      for (const auto& cta : domain->ctas) o->cta_begin(*cta);
+    }
     l_.resident.push_back(std::move(domain));
     return l_.resident.back().get();
   }
 
-  std::unique_ptr<Cta> make_cta(Domain& domain, uint64_t linear) {
+  /// The SM of the earliest free slot where no other CTA of the cluster resides, if there is one among the next few.
+  uint32_t take_slot(const Domain& domain) {
+    auto chosen = slots_.end() - 1;
+    const size_t looked_at = std::min<size_t>(slots_.size(), 2 * cluster_size_);
+    for (auto s = slots_.end(); s != slots_.end() - static_cast<ptrdiff_t>(looked_at);) {
+      --s;
+      if (std::none_of(domain.ctas.begin(), domain.ctas.end(), [&](const auto& c) { return c->sm == s->sm; })) {
+        chosen = s;
+        break;
+      }
+    }
+    const uint32_t sm = chosen->sm;
+    slots_.erase(chosen);
+    return sm;
+  }
+
+  /// The CTA of rank `rank` of the `index`-th cluster.
+  std::unique_ptr<Cta> make_cta(Domain& domain, uint64_t index, uint32_t rank, uint32_t sm) {
     auto cta = std::make_unique<Cta>();
     const Program& p = *l_.program;
+    const Dim &grid = l_.config.grid, &cluster = l_.config.cluster;
     cta->domain = &domain;
     cta->launch = &l_;
-    cta->linear = static_cast<uint32_t>(linear);
-    cta->id[0] = static_cast<uint32_t>(linear % l_.config.grid.x);
-    cta->id[1] = static_cast<uint32_t>(linear / l_.config.grid.x % l_.config.grid.y);
-    cta->id[2] = static_cast<uint32_t>(linear / (uint64_t{l_.config.grid.x} * l_.config.grid.y));
+    cta->rank = rank;
+    cta->window = rank << kRankShift;
+    cta->sm = sm;
+    const uint32_t across = grid.x / cluster.x, down = grid.y / cluster.y;
+    cta->id[0] = static_cast<uint32_t>(index % across) * cluster.x + rank % cluster.x;
+    cta->id[1] = static_cast<uint32_t>(index / across % down) * cluster.y + rank / cluster.x % cluster.y;
+    cta->id[2] = static_cast<uint32_t>(index / (uint64_t{across} * down)) * cluster.z + rank / (cluster.x * cluster.y);
+    cta->linear = static_cast<uint32_t>((uint64_t{cta->id[2]} * grid.y + cta->id[1]) * grid.x + cta->id[0]);
     cta->smem.assign(size_t{p.dynamic_smem_offset} + l_.config.dynamic_smem, static_cast<std::byte>(kPoison));
     const uint64_t threads = l_.config.block.volume();
     cta->live_threads = static_cast<uint32_t>(threads);
@@ -142,14 +172,28 @@ class Runner {
       w.time = domain.now;
       w.ready_time = domain.now;
       fill_specials(*cta, w);
+      if (cta->window != 0) move_shared_constants(*cta, w);
     }
     if (l_.async != nullptr && l_.async->make_state != nullptr) cta->async = l_.async->make_state(*cta);
-    if (Observer* o = watcher(l_); o != nullptr) o->cta_begin(*cta);
     return cta;
+  }
+
+  /// Addresses of shared variables, which the template holds for rank 0.
+  void move_shared_constants(const Cta& cta, Warp& w) const {
+    for (const Program::SharedConstant& c : l_.program->shared_constants) {
+      for (int lane = 0; lane < kWarpSize; lane++) {
+        if (c.width == 4) {
+          lanes<uint32_t>(w.regs, c.offset)[lane] += cta.window;
+        } else {
+          lanes<uint64_t>(w.regs, c.offset)[lane] += cta.window;
+        }
+      }
+    }
   }
 
   void fill_specials(const Cta& cta, Warp& w) const {
     const LaunchConfig& c = l_.config;
+    const ptx::Function& entry = *l_.program->functions[0];
     for (const Program::Special& s : l_.program->specials) {
       const auto each = [&](auto f) {
         for (int lane = 0; lane < kWarpSize; lane++)
@@ -204,7 +248,7 @@ class Runner {
           all(cta.warps.size());
           break;
         case SpecialRegister::SmId:
-          all(cta.domain->sm);
+          all(cta.sm);
           break;
         case SpecialRegister::NsmId:
           all(l_.model.sms);
@@ -227,39 +271,51 @@ class Runner {
         case SpecialRegister::LanemaskGt:
           each([](uint32_t l) { return ~((2u << l) - 1); });
           break;
-        // Without clusters every CTA is a cluster of its own.
         case SpecialRegister::ClusteridX:
-          all(cta.id[0]);
+          all(cta.id[0] / c.cluster.x);
           break;
         case SpecialRegister::ClusteridY:
-          all(cta.id[1]);
+          all(cta.id[1] / c.cluster.y);
           break;
         case SpecialRegister::ClusteridZ:
-          all(cta.id[2]);
+          all(cta.id[2] / c.cluster.z);
           break;
         case SpecialRegister::NclusteridX:
-          all(c.grid.x);
+          all(c.grid.x / c.cluster.x);
           break;
         case SpecialRegister::NclusteridY:
-          all(c.grid.y);
+          all(c.grid.y / c.cluster.y);
           break;
         case SpecialRegister::NclusteridZ:
-          all(c.grid.z);
+          all(c.grid.z / c.cluster.z);
           break;
         case SpecialRegister::ClusterCtaidX:
+          all(cta.id[0] % c.cluster.x);
+          break;
         case SpecialRegister::ClusterCtaidY:
+          all(cta.id[1] % c.cluster.y);
+          break;
         case SpecialRegister::ClusterCtaidZ:
+          all(cta.id[2] % c.cluster.z);
+          break;
         case SpecialRegister::ClusterCtarank:
           all(cta.rank);
           break;
         case SpecialRegister::ClusterNctaidX:
+          all(c.cluster.x);
+          break;
         case SpecialRegister::ClusterNctaidY:
+          all(c.cluster.y);
+          break;
         case SpecialRegister::ClusterNctaidZ:
+          all(c.cluster.z);
+          break;
         case SpecialRegister::ClusterNctarank:
-          all(1);
+          all(c.cluster.volume());
           break;
         case SpecialRegister::IsExplicitCluster:
-          *lanes<uint32_t>(w.regs, s.offset) = 0;
+          *lanes<uint32_t>(w.regs, s.offset) =
+              c.cluster.volume() > 1 || entry.reqnctapercluster[0] != 0 ? kFullMask : 0;
           break;
         case SpecialRegister::TotalSmemSize:
           all(cta.smem.size());
@@ -282,7 +338,7 @@ class Runner {
     bool any = false;
     for (Fragment& f : w.fragments) {
       if (f.state != Fragment::State::Spinning) continue;
-      if (f.seen_shared_epoch == w.cta->shared_epoch && f.seen_global_epoch == l_.global_epoch) continue;
+      if (f.seen_shared_epoch == shared_epoch(d) && f.seen_global_epoch == l_.global_epoch) continue;
       f.state = Fragment::State::Ready;
       f.wake_time = std::max(d.now, w.time);
       any = true;
@@ -400,9 +456,11 @@ class Runner {
       for (const Warp& w : cta->warps) end = std::max(end, w.time);
     }
     l_.modeled_cycles = std::max(l_.modeled_cycles, end);
-    slots_.insert(
-        std::upper_bound(slots_.begin(), slots_.end(), end, [](uint64_t t, const Slot& s) { return t >= s.free_at; }),
-        {end, d.sm});
+    for (const auto& cta : d.ctas) {
+      slots_.insert(
+          std::upper_bound(slots_.begin(), slots_.end(), end, [](uint64_t t, const Slot& s) { return t >= s.free_at; }),
+          {end, cta->sm});
+    }
     std::erase_if(l_.resident, [&](const auto& p) { return p.get() == &d; });
     l_.progress_mark = l_.warp_instructions;
   }
@@ -458,9 +516,9 @@ class Runner {
       l_.state.push_back("waiting: " + line);
     }
     Fault fault = make_fault("deadlock", fmt::format("nothing can run any more; waiting: {}", first));
-    if (next_cta_ < total_) {
+    if (next_ < total_) {
       fault.diagnostic.message += fmt::format("; {} of {} CTAs have not started because the resident ones do not end",
-                                              total_ - next_cta_, total_);
+                                              (total_ - next_) * cluster_size_, total_ * cluster_size_);
     }
     if (!groups.empty()) fault.diagnostic.place = groups[0].place;
     for (size_t g = 1; g < groups.size(); g++)
@@ -471,8 +529,10 @@ class Runner {
   }
 
   Launch& l_;
-  uint64_t total_, next_cta_ = 0, capacity_ = 0;
-  std::vector<Slot> slots_;  // sorted, earliest free at the back
+  uint64_t cluster_size_;      // in CTAs
+  uint64_t total_, next_ = 0;  // clusters, and how many have started
+  uint64_t capacity_ = 0;      // CTAs that can be resident
+  std::vector<Slot> slots_;    // sorted, earliest free at the back
 };
 
 }  // namespace
@@ -534,6 +594,21 @@ uint32_t Launch::push_stack(uint32_t parent, uint32_t return_pc) {
   return static_cast<uint32_t>(stacks.size() - 1);
 }
 
+namespace {
+
+constexpr uint64_t kMaxClusterSize = 16;  // CTAs; the driver wants an attribute of the kernel for more than 8
+
+Dim declared_cluster(const ptx::Function& f) {
+  return {std::max(1u, f.reqnctapercluster[0]), std::max(1u, f.reqnctapercluster[1]),
+          std::max(1u, f.reqnctapercluster[2])};
+}
+
+}  // namespace
+
+Dim effective_cluster(const Program& program, const LaunchConfig& config) {
+  return config.cluster.volume() > 1 ? config.cluster : declared_cluster(*program.functions[0]);
+}
+
 std::string check_config(const Program& program, const LaunchConfig& config, const DeviceModel& model) {
   const auto positive = [](const Dim& d) { return d.x > 0 && d.y > 0 && d.z > 0; };
   if (!positive(config.grid) || !positive(config.block) || !positive(config.cluster))
@@ -553,8 +628,20 @@ std::string check_config(const Program& program, const LaunchConfig& config, con
   if (program.static_smem > 48 * 1024)
     return fmt::format("{} has {} bytes of static shared memory; the limit is 49152, more must be dynamic",
                        program.name, program.static_smem);
-  if (config.cluster.volume() > 1) return "clusters of more than one block are not emulated yet";
   const ptx::Function& f = *program.functions[0];
+  const Dim cluster = effective_cluster(program, config);
+  const auto extents = [](const Dim& d) { return fmt::format("{}×{}×{}", d.x, d.y, d.z); };
+  if (cluster.volume() > kMaxClusterSize)
+    return fmt::format("a cluster of {} blocks; the limit is {} (8 where the launch must be portable)",
+                       cluster.volume(), kMaxClusterSize);
+  if (config.grid.x % cluster.x != 0 || config.grid.y % cluster.y != 0 || config.grid.z % cluster.z != 0) {
+    return fmt::format("a grid of {} blocks is not a multiple of the cluster, {}", extents(config.grid),
+                       extents(cluster));
+  }
+  const Dim declared = declared_cluster(f);
+  if (declared.volume() > 1 && (cluster.x != declared.x || cluster.y != declared.y || cluster.z != declared.z)) {
+    return fmt::format("a cluster of {} blocks, but {} declares {}", extents(cluster), program.name, extents(declared));
+  }
   const uint64_t max_threads =
       uint64_t{std::max(1u, f.maxntid[0])} * std::max(1u, f.maxntid[1]) * std::max(1u, f.maxntid[2]);
   const Dim required{f.reqntid[0], std::max(1u, f.reqntid[1]), std::max(1u, f.reqntid[2])};
@@ -570,6 +657,7 @@ std::string check_config(const Program& program, const LaunchConfig& config, con
 }
 
 LaunchStatus run(Launch& launch) {
+  launch.config.cluster = effective_cluster(*launch.program, launch.config);
   launch.random.state = launch.config.schedule.seed * 0x2545f4914f6cdd1dull + 1;
   Observer* const observer = watcher(launch);
   launch.observe_accesses = observer != nullptr && observer->wants_accesses();

@@ -3,8 +3,11 @@
 // Generic addresses are 64 bits wide. Global memory (allocations, module variables, constant banks and the kernel's
 // parameter block alike) lies in one arena, so a global address is its own generic address and param and const
 // addresses are readable through generic pointers. Shared and local memory are windows: base + 32-bit offset. The
-// shared window is 4 GiB aligned, so the low 32 bits of a generic shared address are its shared::cta address;
-// bits 24..31 of that offset name a CTA of the cluster (rank + 1) as `mapa` makes them, 0 the executing CTA.
+// shared window is 4 GiB aligned, so the low 32 bits of a generic shared address are its shared::cluster address:
+// bits 24..31 are the rank of the CTA in its cluster, as on the chip, the bits below its offset in that CTA's shared
+// memory. The shared::cta window of a CTA is the part of that window that bears its rank (PTX §5.1.7), so a variable of
+// the CTA of rank 2 has an address such as 0x02000400, and public kernels rely on the place of these bits: clearing bit
+// 24 leads to the even CTA of a pair.
 #pragma once
 
 #include <cstddef>
@@ -19,6 +22,9 @@ inline constexpr uint64_t kGlobalBase = 0x0000'7f00'0000'0000ull;  ///< first ad
 inline constexpr uint64_t kSharedWindow = 0x0000'7100'0000'0000ull;
 inline constexpr uint64_t kLocalWindow = 0x0000'7200'0000'0000ull;
 inline constexpr uint64_t kWindowSize = 0x1'0000'0000ull;
+/// A shared::cluster address: rank << kRankShift | offset.
+inline constexpr uint32_t kRankShift = 24;
+inline constexpr uint32_t kSharedOffsetMask = (1u << kRankShift) - 1;  ///< the offset's bits
 /// Shared memory below this offset belongs to the system, as on the chip: offset 0 is never a variable.
 inline constexpr uint32_t kSharedBase = 1024;
 /// Bytes of shared memory that a CTA may use (B200: 227 KiB).

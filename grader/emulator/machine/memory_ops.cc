@@ -2,8 +2,8 @@
 //
 // Loads, stores, atomics and address conversions of the generic proxy (PTX §9.7.9). Each access is checked for
 // alignment and bounds before it happens: a fault names the first lane that breaks the rule. A generic address is
-// resolved lane by lane; accesses that name their space skip that. Shared addresses are 32-bit offsets whose upper byte
-// may name a CTA of the cluster.
+// resolved lane by lane; accesses that name their space skip that. Shared addresses bear the rank of their CTA in the
+// upper byte (memory.h).
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -122,19 +122,11 @@ const char* region_name(Region r) { return r == Region::Global ? "global" : r ==
                                              describe_lanes(w, LaneMask{1} << lane), verb, bytes, where, bytes));
 }
 
-/// The CTA that a shared::cluster offset names, and the offset inside it.
-Cta* owner_of(Warp& w, uint32_t& offset, int lane, uint32_t bytes, const char* verb) {
-  const uint32_t rank = offset >> 24;
-  offset &= 0xffffffu;
-  if (rank == 0) return w.cta;
-  Domain& d = *w.cta->domain;
-  if (rank - 1 >= d.ctas.size()) fault_bounds(w, lane, (uint64_t{rank} << 24) | offset, Region::Shared, bytes, verb);
-  return d.ctas[rank - 1].get();
-}
-
-Target resolve_shared(Warp& w, int lane, uint64_t address, uint32_t bytes, const char* verb) {
-  auto offset = static_cast<uint32_t>(address);
-  Cta* owner = owner_of(w, offset, lane, bytes, verb);
+Target resolve_shared(Warp& w, int lane, uint64_t address, bool own_only, uint32_t bytes, const char* verb) {
+  const uint32_t offset = static_cast<uint32_t>(address) & kSharedOffsetMask;
+  Cta* owner = shared_owner(w, static_cast<uint32_t>(address), own_only, [&] {
+    return fmt::format("{} {} {} bytes at", describe_lanes(w, LaneMask{1} << lane), verb, bytes);
+  });
   if ((offset & (bytes - 1)) != 0) fault_misaligned(w, lane, offset, Region::Shared, bytes, verb);
   if (offset < kSharedBase || offset + bytes > owner->smem.size())
     fault_bounds(w, lane, offset, Region::Shared, bytes, verb);
@@ -166,14 +158,15 @@ Target resolve(Warp& w, const Inst& i, int lane, uint64_t address, uint32_t byte
     case kGlobalSpace:
       return resolve_global(w, lane, address, bytes, write, verb);
     case kSharedSpace:
+      return resolve_shared(w, lane, address, true, bytes, verb);
     case kClusterSpace:
-      return resolve_shared(w, lane, address, bytes, verb);
+      return resolve_shared(w, lane, address, false, bytes, verb);
     case kLocalSpace:
       return resolve_local(w, lane, address, bytes, verb);
     default:
       break;
   }
-  if (in_shared_window(address)) return resolve_shared(w, lane, address, bytes, verb);
+  if (in_shared_window(address)) return resolve_shared(w, lane, address, false, bytes, verb);
   if (in_local_window(address)) return resolve_local(w, lane, address, bytes, verb);
   return resolve_global(w, lane, address, bytes, write, verb);
 }
@@ -346,9 +339,11 @@ bool fast_places(const Warp& w, const Inst& i, LaneMask mask, const AccessMode& 
   if ((bits & 3) != 0 || hi < lo) return false;
   const uint8_t space = i.sub & kSpaceMask;
   if (space == kSharedSpace) {
-    if (lo < kSharedBase || hi > w.cta->smem.size() - 4) return false;
-    if (hits_barrier(*w.cta, lo, hi + 4)) return false;
+    const uint64_t window = w.cta->window;
+    if (lo < window + kSharedBase || hi > window + w.cta->smem.size() - 4) return false;
+    if (hits_barrier(*w.cta, lo - window, hi - window + 4)) return false;
     out->host = w.cta->smem.data();
+    out->origin = window;
     return true;
   }
   if (space != kGlobalSpace) return false;
@@ -360,9 +355,12 @@ bool fast_places(const Warp& w, const Inst& i, LaneMask mask, const AccessMode& 
 }
 
 /// Tells the observer, if it wants to know, of an access that fast_places() took.
-void observe_fast(Warp& w, const Inst& i, const AccessMode& m, Access::Kind kind, const Places& p) {
+void observe_fast(Warp& w, const Inst& i, const AccessMode& m, Access::Kind kind, Places& p) {
   if (!watches_accesses(*w.cta->launch) || m.unobserved != 0) return;
   const bool shared = (i.sub & kSpaceMask) == kSharedSpace;
+  if (shared && p.origin != 0) {
+    for (uint64_t& offset : p.offset) offset -= p.origin;
+  }
   watcher(*w.cta->launch)
       ->access({&w, &i, kFullMask, kind, shared ? Region::Shared : Region::Global, m.sem, m.scope, 4, p.offset,
                 shared ? w.cta : nullptr});
@@ -635,7 +633,7 @@ void isspacep(Warp& w, const Inst& i, LaneMask mask) {
         in = in_shared_window(a);
         break;
       case Space::SharedCta:
-        in = in_shared_window(a) && ((a >> 24 & 0xff) == 0 || (a >> 24 & 0xff) == w.cta->rank + 1);
+        in = in_shared_window(a) && static_cast<uint32_t>(a) >> kRankShift == w.cta->rank;
         break;
       case Space::Local:
         in = in_local_window(a);
@@ -656,6 +654,29 @@ void isspacep(Warp& w, const Inst& i, LaneMask mask) {
   });
   auto& d = *lanes<uint32_t>(w.regs, i.d);
   d = (d & ~mask) | result;
+}
+
+/// mapa: the same variable in the CTA of rank b (PTX §9.7.9.23). A rank outside the cluster makes an address that
+/// faults where it is used.
+void map_address(Warp& w, const Inst& i, LaneMask mask) {
+  for_lanes(mask, [&](int l) {
+    const uint64_t rank = lanes<uint32_t>(w.regs, i.b)[l] & 0xffu;
+    const auto moved = [&](uint64_t a) { return (a & ~(uint64_t{0xff} << kRankShift)) | rank << kRankShift; };
+    if (i.width == 8) {
+      lanes<uint64_t>(w.regs, i.d)[l] = moved(lanes<uint64_t>(w.regs, i.a)[l]);
+    } else {
+      lanes<uint32_t>(w.regs, i.d)[l] = static_cast<uint32_t>(moved(lanes<uint32_t>(w.regs, i.a)[l]));
+    }
+  });
+}
+
+/// getctarank: whose shared memory an address names (PTX §9.7.9.24).
+void get_rank(Warp& w, const Inst& i, LaneMask mask) {
+  for_lanes(mask, [&](int l) {
+    const auto a =
+        i.width == 8 ? static_cast<uint32_t>(lanes<uint64_t>(w.regs, i.a)[l]) : lanes<uint32_t>(w.regs, i.a)[l];
+    lanes<uint32_t>(w.regs, i.d)[l] = a >> kRankShift;
+  });
 }
 
 void no_operation(Warp&, const Inst&, LaneMask) {}
@@ -851,6 +872,24 @@ std::string decode_isspacep(DecodeContext& c, const ptx::Resolved& r, const ptx:
   return {};
 }
 
+std::string decode_mapa(DecodeContext& c, const ptx::Resolved& r, const ptx::Statement& s, Inst* inst) {
+  inst->fn = map_address;
+  inst->width = c.width(s.operands[0], r.type(0));
+  inst->d = c.destination(s.operands[0], inst->width);
+  inst->a = c.source(s.operands[1], r.type(0));
+  if (c.width(s.operands[1], r.type(0)) != inst->width) return "expects an address as wide as its type";
+  inst->b = c.source(s.operands[2], Type::U32);
+  return {};
+}
+
+std::string decode_get_rank(DecodeContext& c, const ptx::Resolved& r, const ptx::Statement& s, Inst* inst) {
+  inst->fn = get_rank;
+  inst->d = c.destination(s.operands[0], 4);
+  inst->a = c.source(s.operands[1], r.type(0));
+  inst->width = c.width(s.operands[1], r.type(0));
+  return {};
+}
+
 std::string decode_nothing(DecodeContext&, const ptx::Resolved&, const ptx::Statement&, Inst* inst) {
   inst->fn = no_operation;
   return {};
@@ -878,12 +917,36 @@ Scope scope_of(const ptx::Resolved& r) {
   return Scope::None;
 }
 
+void fault_shared_owner(const Warp& w, uint32_t address, const std::string& subject) {
+  const uint32_t rank = address >> kRankShift;
+  const size_t size = w.cta->domain->ctas.size();
+  const std::string place = w.cta->launch->program->describe_shared(address & kSharedOffsetMask);
+  if (rank >= size) {
+    throw make_fault("out-of-bounds",
+                     fmt::format("{} {} of the CTA of rank {}, in a cluster of {}", subject, place, rank, size));
+  }
+  if (w.cta->domain->ctas[rank]->done) {
+    throw make_fault(
+        "remote-cta-gone", fmt::format("{} {} of the CTA of rank {}, which has ended", subject, place, rank),
+        "A CTA whose shared memory others use must not end before they have finished: a cluster barrier of all "
+        "threads before the end would do.");
+  }
+  throw make_fault(
+      "out-of-bounds",
+      fmt::format("{} {} of the CTA of rank {} in the cluster, but the instruction reaches only the executing "
+                  "CTA's shared memory (rank {})",
+                  subject, place, rank, w.cta->rank),
+      "mapa makes addresses of .shared::cluster; the instruction must name that space or none.");
+}
+
 bool read_generic(Warp& w, int lane, uint64_t address, void* out, uint32_t bytes) {
   const std::byte* host = nullptr;
   if (in_shared_window(address)) {
-    const uint64_t offset = address - kSharedWindow;
-    if (offset < kSharedBase || offset + bytes > w.cta->smem.size()) return false;
-    host = w.cta->smem.data() + offset;
+    const uint32_t offset = static_cast<uint32_t>(address) & kSharedOffsetMask;
+    const uint32_t rank = static_cast<uint32_t>(address) >> kRankShift;
+    const auto& ctas = w.cta->domain->ctas;
+    if (rank >= ctas.size() || offset < kSharedBase || offset + bytes > w.cta->smem.size()) return false;
+    host = ctas[rank]->smem.data() + offset;
   } else if (in_local_window(address)) {
     const uint64_t offset = address - kLocalWindow;
     if (offset + bytes > w.cta->launch->program->local_bytes) return false;
@@ -909,6 +972,8 @@ void register_memory_decoders(DecoderTable& table) {
   table[Op::Red] = decode_red;
   table[Op::Cvta] = decode_cvta;
   table[Op::Isspacep] = decode_isspacep;
+  table[Op::Mapa] = decode_mapa;
+  table[Op::Getctarank] = decode_get_rank;
   table[Op::Prefetch] = decode_nothing;
   table[Op::Discard] = decode_nothing;
   table[Op::Applypriority] = decode_nothing;

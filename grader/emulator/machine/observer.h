@@ -121,7 +121,8 @@ struct MatrixRead {
   bool mn_major;                       ///< which of the two
 };
 
-/// An asynchronous operation: a bulk copy, a tensor copy, a cp.async, an MMA.
+/// An asynchronous operation: a bulk copy, a tensor copy, a cp.async, an MMA, st.async and red.async (RemoteStore,
+/// RemoteReduce: from registers, so source_region is Local, through the generic proxy).
 struct AsyncOpInfo {
   /// By direction, as seen from the CTA: BulkLoad and TensorLoad fill shared memory; BulkStore, BulkReduce, TensorStore
   /// and TensorReduce empty it. Mma reads shared memory through `matrices`; what it does to tensor memory is told by
@@ -137,7 +138,9 @@ struct AsyncOpInfo {
     TensorStore,
     TensorReduce,
     TensorPrefetch,
-    Mma
+    Mma,
+    RemoteStore,
+    RemoteReduce
   };
   /// Stages of its life, in order; Signalled where an mbarrier is told.
   enum class Milestone : uint8_t { Issued, SourceRead, Written, Signalled };
@@ -218,16 +221,18 @@ struct GroupEvent {
   uint32_t allowed;  ///< operand of a wait: groups that may stay pending
 };
 
-/// Named barrier events (bar, barrier, bar.warp.sync).
+/// Named barrier events (bar, barrier, bar.warp.sync) and those of barrier.cluster.
 struct BarrierEvent {
-  /// Complete follows the last arrival; WarpSync is an arrival at bar.warp.sync.
-  enum class Kind : uint8_t { Arrive, Sync, Complete, WarpSync };
-  Kind kind;            ///< what happened
-  Warp* warp;           ///< of the threads; of Complete: some warp of the CTA
-  const Inst* inst;     ///< the instruction; nullptr for Complete
-  LaneMask mask;        ///< lanes that arrive; 0 for Complete
-  uint32_t id;          ///< 0–15; of WarpSync: the member mask
-  uint64_t generation;  ///< how often this barrier completed before
+  /// Complete follows the last arrival; WarpSync is an arrival at bar.warp.sync. Of barrier.cluster: an arrival, the
+  /// completion behind the last one, a wait that has found its phase complete.
+  enum class Kind : uint8_t { Arrive, Sync, Complete, WarpSync, ClusterArrive, ClusterComplete, ClusterWait };
+  Kind kind;             ///< what happened
+  Warp* warp;            ///< of the threads; of Complete: some warp of the CTA
+  const Inst* inst;      ///< the instruction; nullptr for Complete
+  LaneMask mask;         ///< lanes that arrive or have waited; 0 for Complete
+  uint32_t id;           ///< 0–15; of WarpSync: the member mask; of barrier.cluster: 0
+  uint64_t generation;   ///< how often this barrier completed before
+  bool relaxed = false;  ///< ClusterArrive: publishes nothing
 };
 
 /// All callbacks default to nothing.

@@ -166,7 +166,7 @@ class Builder : public DecodeContext {
         if (ptx::size_of(type) == 4) return constant(bits_of(static_cast<float>(double_of(operand.bits))), 4);
         return constant(operand.bits, 8);
       case Operand::Kind::Symbol:
-        return constant(symbol_address(operand), width_of(type) == 4 ? 4 : 8);
+        return symbol_constant(symbol_address(operand), find_symbol(operand.name).space, width_of(type) == 4 ? 4 : 8);
       default:
         return constant(0, width_of(type));
     }
@@ -221,7 +221,7 @@ class Builder : public DecodeContext {
     if (base->kind == Operand::Kind::Symbol) {
       const Place place = find_symbol(base->name);
       m.offset += base->offset;
-      m.slot = constant(place.address, 8);
+      m.slot = symbol_constant(place.address, place.space, 8);
       m.wide = true;
       // The parameters of a .func and of call sequences live in local memory; the entry's in its parameter block.
       if (space == Space::Param || space == Space::Generic)
@@ -267,6 +267,20 @@ class Builder : public DecodeContext {
     double d;
     std::memcpy(&d, &b, 8);
     return d;
+  }
+
+  /// The address of a variable; where it is a shared one, a slot that each CTA fills with its own.
+  uint32_t symbol_constant(uint64_t address, Space space, SlotWidth width) {
+    if (space != Space::Shared) return constant(address, width);
+    const auto key = std::make_pair(address, width);
+    for (const auto& [k, offset] : shared_constants_) {
+      if (k == key) return offset;
+    }
+    const uint32_t offset = grow(width);
+    fill(offset, address, width);
+    shared_constants_.emplace_back(key, offset);
+    p_.shared_constants.push_back({offset, width});
+    return offset;
   }
 
   uint32_t slot(uint32_t reg) { return area_[function_] + colourings_[function_].slot[reg]; }
@@ -649,6 +663,7 @@ class Builder : public DecodeContext {
   std::vector<std::vector<uint32_t>> starts_;
   std::vector<uint32_t> entry_points_, calls_;
   std::vector<std::pair<std::pair<uint64_t, SlotWidth>, uint32_t>> constants_;
+  std::vector<std::pair<std::pair<uint64_t, SlotWidth>, uint32_t>> shared_constants_;
   uint32_t carry_ = kNoOperand, scratch4_ = kNoOperand, scratch8_ = kNoOperand, scratch16_ = kNoOperand;
   uint32_t function_ = 0, statement_ = 0;
   std::string problem_;

@@ -105,7 +105,13 @@ struct Program {
     SpecialRegister which;  ///< the register
     uint32_t offset;        ///< in the register file, bytes
   };
-  std::vector<Special> specials;                 ///< those that the code reads
+  std::vector<Special> specials;  ///< those that the code reads
+  /// A constant that holds the address of a shared variable: each CTA of a cluster has its own window.
+  struct SharedConstant {
+    uint32_t offset;  ///< in the register file, bytes
+    SlotWidth width;  ///< bytes a lane
+  };
+  std::vector<SharedConstant> shared_constants;  ///< as written for the CTA of rank 0
   std::unordered_map<uint32_t, LoopInfo> loops;  ///< by code index of the backward branch
   std::vector<std::string> unsupported;          ///< reasons, indexed by Inst::imm of an unsupported instruction
   uint32_t local_bytes = 0;                      ///< of each thread

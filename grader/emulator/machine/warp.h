@@ -26,9 +26,9 @@ inline constexpr uint64_t kNever = ~uint64_t{0};
 
 /// Something a blocked fragment waits for.
 struct WaitTarget {
-  /// An mbarrier's phase, a bar/barrier, bar.warp.sync, the thread's own asynchronous operations, or columns of tensor
-  /// memory (owner: the CTA that wants them).
-  enum class Kind : uint8_t { Mbarrier, NamedBarrier, WarpSync, Async, TensorMemory };
+  /// An mbarrier's phase, a bar/barrier, bar.warp.sync, the thread's own asynchronous operations, columns of tensor
+  /// memory (owner: the CTA that wants them), or barrier.cluster (owner: the CTA of the waiting thread).
+  enum class Kind : uint8_t { Mbarrier, NamedBarrier, WarpSync, Async, TensorMemory, ClusterBarrier };
   Kind kind;        ///< what is waited for
   Cta* owner;       ///< of the mbarrier
   uint32_t offset;  ///< mbarrier: shared offset; named barrier: id; warp sync: member mask; async: 0
@@ -79,7 +79,7 @@ struct Fragment {
   bool read_clock = false;               ///< since the last backward branch
   uint32_t spin_sleep = 0;               ///< cycles of the next sleep of a loop that watches a clock
   std::vector<std::byte> spin_snapshot;  ///< registers that the loop carries, at the last look
-  /// Cta::shared_epoch and Launch::global_epoch at the last look.
+  /// shared_epoch() and Launch::global_epoch at the last look.
   ///@{
   uint64_t seen_shared_epoch = 0, seen_global_epoch = 0;
   ///@}
@@ -127,7 +127,12 @@ struct Warp {
   uint64_t ready_time = 0;          ///< kNever when no fragment is ready
   uint32_t turn = 0;                ///< for fairness among fragments
   CollectiveHistory collectives;    ///< what its lanes have executed together
-  std::vector<std::byte> local;     ///< local memory: lane-major, Program::local_bytes each
+  /// barrier.cluster: lanes that have arrived in the phase that is not complete, and lanes that have arrived and not
+  /// waited since.
+  ///@{
+  LaneMask cluster_arrived = 0, cluster_unwaited = 0;
+  ///@}
+  std::vector<std::byte> local;  ///< local memory: lane-major, Program::local_bytes each
 
   /// The fragment that runs.
   Fragment& fragment() { return fragments[current]; }
@@ -160,6 +165,9 @@ struct Cta {
   uint32_t id[3] = {};                    ///< %ctaid: x, y, z
   uint32_t linear = 0;                    ///< linear index in the grid
   uint32_t rank = 0;                      ///< in the cluster
+  uint32_t window = 0;                    ///< first address of its shared::cta window: rank << kRankShift
+  uint32_t sm = 0;                        ///< where it resides
+  uint64_t copy_engine_free = 0;          ///< time at which its TMA unit can start another transfer
   std::vector<std::byte> smem;            ///< from offset 0; valid from kSharedBase
   std::vector<Warp> warps;                ///< by index
   std::vector<std::byte> register_block;  ///< Warp::regs point into it
@@ -190,12 +198,11 @@ struct Event {
 struct Domain {
   Launch* launch = nullptr;                    ///< its grid
   std::vector<std::unique_ptr<Cta>> ctas;      ///< by rank
-  uint32_t sm = 0;                             ///< where it resides
   uint64_t now = 0;                            ///< its clock, cycles
   uint64_t started = 0;                        ///< `now` when it became resident
   std::vector<std::unique_ptr<Event>> events;  ///< heap by (time, sequence)
   std::vector<std::unique_ptr<Event>> held;    ///< lazy and reverse schedules: released when nothing else can run
-  uint64_t copy_engine_free = 0;               ///< time at which the TMA unit can start another transfer
+  uint64_t cluster_phase = 0;                  ///< completions of barrier.cluster
   bool stuck = false;                          ///< nothing can run until global memory changes
   uint64_t stuck_epoch = 0;                    ///< Launch::global_epoch when it got stuck
 
@@ -303,6 +310,10 @@ enum class LaunchStatus : uint8_t { Ok, Fault, Hang };
 /// Runs a whole grid. `launch` must have program, config, memory, async set. Never throws.
 LaunchStatus run(Launch& launch);
 
+/// The cluster that a launch has: `config.cluster`, or what the kernel declares (__cluster_dims__) where that is one
+/// CTA.
+Dim effective_cluster(const Program& program, const LaunchConfig& config);
+
 /// Problems of a configuration that the driver would refuse, as one line; empty if none.
 std::string check_config(const Program& program, const LaunchConfig& config, const DeviceModel& model);
 
@@ -312,6 +323,12 @@ std::string check_config(const Program& program, const LaunchConfig& config, con
 inline void note_effect(Warp& w) { w.fragments[w.current].effects++; }
 /// Shared memory or a barrier of `cta` changed.
 inline void touch_shared(Cta& cta) { cta.shared_epoch++; }
+/// Counts changes of the shared memory that threads of the cluster can see.
+inline uint64_t shared_epoch(const Domain& domain) {
+  uint64_t sum = 0;
+  for (const auto& cta : domain.ctas) sum += cta->shared_epoch;
+  return sum;
+}
 /// Global memory changed.
 inline void touch_global(Launch& launch) { launch.global_epoch++; }
 /// Blocks the running fragment at its current instruction, which is executed again when one of `waits` changed.
@@ -330,6 +347,20 @@ std::string describe_lanes(const Warp& w, LaneMask mask);
 std::string describe_threads(const Warp& w, LaneMask mask);
 /// Lane numbers of a mask as ranges: "0-3,7".
 std::string lane_ranges(LaneMask mask);
+
+/// The end of shared_owner() where there is no such memory; `subject` begins the message.
+[[noreturn]] void fault_shared_owner(const Warp& w, uint32_t address, const std::string& subject);
+/// The CTA whose shared memory a shared::cluster address names. `own_only`: the instruction is of .shared::cta, which
+/// is the executing CTA's. `subject()` begins the message of a fault: "warp 0 lane 3 reads 4 bytes at". Faults
+/// `out-of-bounds` and, where that CTA has ended, `remote-cta-gone`.
+template <class Subject>
+Cta* shared_owner(const Warp& w, uint32_t address, bool own_only, const Subject& subject) {
+  const uint32_t rank = address >> kRankShift;
+  if (rank == w.cta->rank) return w.cta;
+  const auto& ctas = w.cta->domain->ctas;
+  if (own_only || rank >= ctas.size() || ctas[rank]->done) fault_shared_owner(w, address, subject());
+  return ctas[rank].get();
+}
 
 /// Reads through a generic pointer of one lane; false if the bytes are not all there.
 bool read_generic(Warp& w, int lane, uint64_t address, void* out, uint32_t bytes);

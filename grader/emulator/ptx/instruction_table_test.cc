@@ -18,7 +18,7 @@ Statement opcode(std::string_view text, size_t operands) {
   Statement statement;
   while (!text.empty()) {
     const size_t dot = std::min(text.find('.'), text.size());
-    statement.opcode.emplace_back(text.substr(0, dot));
+    statement.opcode.push_back(std::string(text.substr(0, dot)));
     text.remove_prefix(std::min(dot + 1, text.size()));
   }
   statement.operands.resize(operands);

@@ -9,15 +9,19 @@
 namespace handoff::ptx {
 namespace {
 
-enum Class : uint8_t { kSpace = 1, kWord = 2, kDigit = 4, kHex = 8 };
+// kGap: what may stand between tokens begins with it, white space or a comment.
+enum Class : uint8_t { kSpace = 1, kWord = 2, kDigit = 4, kHex = 8, kGap = 16, kName = 32 };
 
 constexpr std::array<uint8_t, 256> make_classes() {
   std::array<uint8_t, 256> classes{};
-  for (char c : {' ', '\t', '\r', '\f', '\v', '\0'}) classes[static_cast<uint8_t>(c)] = kSpace;
-  for (int c = '0'; c <= '9'; ++c) classes[c] = kWord | kDigit | kHex;
-  for (int c = 'a'; c <= 'z'; ++c) classes[c] = kWord | (c <= 'f' ? kHex : 0);
-  for (int c = 'A'; c <= 'Z'; ++c) classes[c] = kWord | (c <= 'F' ? kHex : 0);
-  classes['_'] = classes['$'] = classes['%'] = kWord;
+  for (char c : {' ', '\t', '\r', '\f', '\v', '\0'}) classes[static_cast<uint8_t>(c)] = kSpace | kGap;
+  classes['\n'] = classes['/'] = kGap;
+  for (int c = '0'; c <= '9'; ++c) classes[c] = kWord | kName | kDigit | kHex;
+  for (int c = 'a'; c <= 'z'; ++c) classes[c] = kWord | kName | (c <= 'f' ? kHex : 0);
+  for (int c = 'A'; c <= 'Z'; ++c) classes[c] = kWord | kName | (c <= 'F' ? kHex : 0);
+  classes['_'] = classes['$'] = kWord | kName;
+  // '%' starts a name; inside one it would be the modulo sign of an expression.
+  classes['%'] = kWord;
   return classes;
 }
 // NUL counts as white space: PTX embedded in a fat binary is padded with it.
@@ -41,7 +45,7 @@ Lexer::Lexer(std::string_view text) : begin_(text.data()), end_(text.data() + te
 }
 
 void Lexer::skip_space() {
-  while (cursor_ < end_) {
+  while (cursor_ < end_ && has(*cursor_, kGap)) {
     const char c = *cursor_;
     if (c == '\n') {
       ++line_;
@@ -77,9 +81,9 @@ void Lexer::advance() {
   const char c = *cursor_;
   if (has(c, kDigit)) return lex_number();
   if (has(c, kWord)) {
-    // '%' starts a name; inside one it would be the modulo sign of an expression.
-    ++cursor_;
-    while (cursor_ < end_ && has(*cursor_, kWord) && *cursor_ != '%') ++cursor_;
+    const char* p = start + 1;
+    while (p < end_ && has(*p, kName)) ++p;
+    cursor_ = p;
     current_.kind = Token::Kind::Identifier;
     current_.text = {start, static_cast<size_t>(cursor_ - start)};
     return;
@@ -190,7 +194,7 @@ void Lexer::lex_number() {
       current_.bits = value;
     }
   }
-  if (current_.kind != Token::Kind::Invalid && cursor_ < end_ && has(*cursor_, kWord) && *cursor_ != '%') {
+  if (current_.kind != Token::Kind::Invalid && cursor_ < end_ && has(*cursor_, kName)) {
     return invalid("malformed number");
   }
   current_.text = {start, static_cast<size_t>(cursor_ - start)};
@@ -207,9 +211,9 @@ std::string_view Lexer::opcode_part() {
   const char* start = cursor_ + 1;
   const char* p = start;
   while (p < end_) {
-    if (has(*p, kWord) && *p != '%') {
+    if (has(*p, kName)) {
       ++p;
-    } else if (*p == ':' && end_ - p > 2 && p[1] == ':' && has(p[2], kWord) && p[2] != '%') {
+    } else if (*p == ':' && end_ - p > 2 && p[1] == ':' && has(p[2], kName)) {
       p += 2;
     } else {
       break;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstring>
 
 namespace handoff::ptx {
 namespace {
@@ -22,6 +23,30 @@ constexpr std::array<TypeInfo, 33> kTypes = {{
 static_assert(static_cast<size_t>(Type::S16x2) == 32);
 
 }  // namespace
+
+void Opcode::push_back(std::string part) {
+  Parts parts = parts_ ? *parts_ : Parts();
+  parts.push_back(std::move(part));
+  parts_ = std::make_shared<const Parts>(std::move(parts));
+}
+
+char* TextArena::add(size_t size) {
+  constexpr size_t kBlock = 64 << 10;
+  if (blocks_.empty() || size > size_ - next_) {
+    size_ = std::max(size, kBlock);
+    next_ = 0;
+    blocks_.push_back(std::make_unique_for_overwrite<char[]>(size_));
+  }
+  char* room = blocks_.back().get() + next_;
+  next_ += size;
+  return room;
+}
+
+std::string_view TextArena::keep(std::string_view text) {
+  char* copy = add(text.size());
+  if (!text.empty()) std::memcpy(copy, text.data(), text.size());
+  return {copy, text.size()};
+}
 
 size_t size_of(Type t) { return kTypes[static_cast<size_t>(t)].size; }
 

@@ -7,9 +7,12 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <initializer_list>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 namespace handoff::ptx {
@@ -73,6 +76,61 @@ struct Location {
   std::string function;     ///< name of the inlined function where the PTX gives it, else empty
 };
 
+/// Text of a module: a view of characters that the module keeps (Module::text), good as long as the module or a copy of
+/// it lives. Becomes a std::string wherever one is asked for.
+class Spelling : public std::string_view {
+ public:
+  Spelling() = default;
+  /// Views `text`, which must outlive the spelling.
+  ///@{
+  Spelling(std::string_view text) : std::string_view(text) {}
+  Spelling(const std::string& text) : std::string_view(text) {}
+  Spelling(const char* text) : std::string_view(text) {}
+  ///@}
+  /// A copy of the characters.
+  operator std::string() const { return std::string(data(), size()); }
+  /// `left` with the characters of `right` behind it.
+  friend std::string operator+(std::string left, Spelling right) { return left.append(right.data(), right.size()); }
+};
+
+/// An opcode split at its dots: "mbarrier.try_wait.parity.shared::cta.b64" is
+/// {"mbarrier", "try_wait", "parity", "shared::cta", "b64"}. A kernel writes few opcodes many times: equal opcodes of a
+/// module share one list of parts, and a copy is the price of a pointer.
+class Opcode {
+ public:
+  /// The list that statements share.
+  using Parts = std::vector<std::string>;
+  /// As of a standard container.
+  ///@{
+  using value_type = std::string;
+  using const_iterator = const std::string*;
+  ///@}
+
+  Opcode() = default;
+  Opcode(std::initializer_list<std::string> parts) : parts_(std::make_shared<const Parts>(parts)) {}
+  /// Shares `parts`, which may not be null.
+  explicit Opcode(std::shared_ptr<const Parts> parts) : parts_(std::move(parts)) {}
+
+  /// Number of parts; of a parsed statement at least one.
+  size_t size() const { return parts_ ? parts_->size() : 0; }
+  /// True of no parsed statement.
+  bool empty() const { return size() == 0; }
+  /// Part `i` < size().
+  const std::string& operator[](size_t i) const { return (*parts_)[i]; }
+  /// The first part; the opcode may not be empty.
+  const std::string& front() const { return parts_->front(); }
+  /// The parts in order.
+  ///@{
+  const_iterator begin() const { return parts_ ? parts_->data() : nullptr; }
+  const_iterator end() const { return begin() + size(); }
+  ///@}
+  /// Appends a part to this opcode alone.
+  void push_back(std::string part);
+
+ private:
+  std::shared_ptr<const Parts> parts_;
+};
+
 /// One operand as written.
 struct Operand {
   /// Which of the fields below hold the operand.
@@ -97,7 +155,7 @@ struct Operand {
   uint32_t target = 0;            ///< Label: index into Function::statements
   int64_t offset = 0;             ///< Symbol, Address: bytes added
   uint64_t bits = 0;              ///< Integer, Float32, Float64: the value's bits
-  std::string name;               ///< Special, Symbol, Label: as written
+  Spelling name;                  ///< Special, Symbol, Label: as written
   std::vector<Operand> elements;  ///< Address, Vector, Pair: the parts
 };
 
@@ -107,10 +165,9 @@ struct Register {
   Type type = Type::None;  ///< as declared
 };
 
-/// One statement that executes. `opcode` is split at dots: "mbarrier.try_wait.parity.shared::cta.b64"
-/// becomes {"mbarrier","try_wait","parity","shared::cta","b64"}.
+/// One statement that executes.
 struct Statement {
-  std::vector<std::string> opcode;  ///< at least one component
+  Opcode opcode;  ///< at least one part
   /// call: {return params Vector?}, callee (Symbol, or Register of an indirect call), {args Vector?}, {prototype
   /// Symbol?}, as `call` has them.
   std::vector<Operand> operands;
@@ -118,7 +175,7 @@ struct Statement {
   bool guard_negated = false;  ///< `@!p`
   int32_t location = -1;       ///< index into Module::locations in force here, or -1
   uint32_t line = 0;           ///< 1-based line in the PTX text
-  std::string text;            ///< the statement as written, white space folded, without the guard's '@' stripped
+  Spelling text;               ///< the statement as written, white space folded, without the guard's '@' stripped
 };
 
 /// A variable in a state space (module scope or body scope).
@@ -166,6 +223,21 @@ struct Function {
   ///@}
 };
 
+/// Characters that a module keeps for its spellings; they never move.
+class TextArena {
+ public:
+  /// Room for `size` characters, whatever they are now.
+  char* add(size_t size);
+  /// Gives back the room that the latest add() made from `end` on.
+  void trim(const char* end) { next_ = static_cast<size_t>(end - blocks_.back().get()); }
+  /// A copy of `text`.
+  std::string_view keep(std::string_view text);
+
+ private:
+  std::vector<std::unique_ptr<char[]>> blocks_;
+  size_t next_ = 0, size_ = 0;  // of the last block: characters in use, characters
+};
+
 /// A whole PTX module.
 struct Module {
   /// Of the .version directive.
@@ -179,11 +251,11 @@ struct Module {
   std::vector<Variable> variables;                       ///< module scope .global/.const/.shared
   std::vector<Function> functions;                       ///< declarations included
   std::unordered_map<std::string, std::string> aliases;  ///< `.alias name, target;`
+  std::shared_ptr<TextArena> text;                       ///< what the spellings of the functions view; parse() makes it
 
   /// Function by name, preferring one with a body; nullptr if none.
   const Function* find_function(std::string_view name) const;
   /// Module-scope variable by name, preferring a definition to an `.extern` declaration; nullptr if none.
-  /// Module-scope variable by name; nullptr if none.
   const Variable* find_variable(std::string_view name) const;
 };
 

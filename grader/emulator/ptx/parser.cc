@@ -14,6 +14,9 @@
 //    same function with that place, which nvcc writes first; so a chain ends at the line that the learner wrote.
 //    Function names come as labels into .debug_str, which stands at the end of the text.
 //
+// Speed: names, operands and opcodes are views of a copy of the text that the module keeps; white space is folded into
+// the same arena. A statement costs one heap block for its operands and one for each operand that has parts.
+//
 // What is deliberately not done: no check that an instruction exists or that its operands fit (instruction_table.h).
 //
 // Hostile text must not crash, hang, or allocate more than a small multiple of its own size: nesting is bounded, and
@@ -21,6 +24,7 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
+#include <iterator>
 #include <unordered_map>
 #include <unordered_set>
 #include <utility>
@@ -131,6 +135,27 @@ Type declared_type(std::string_view name) {
   return type_from_string(name);
 }
 
+/// Hash of a name. PTX names are short: eight characters at a time. Not noexcept, so that libstdc++ keeps the hash with
+/// each name instead of hashing its neighbours again on every look-up.
+struct NameHash {
+  size_t operator()(std::string_view name) const {
+    uint64_t h = name.size();
+    const auto mix = [&h](uint64_t word) {
+      h = (h ^ word) * 0x9e3779b97f4a7c15ull;
+      h ^= h >> 32;
+    };
+    uint64_t word = 0;
+    for (; name.size() >= sizeof word; name.remove_prefix(sizeof word)) {
+      std::memcpy(&word, name.data(), sizeof word);
+      mix(word);
+    }
+    word = 0;
+    for (const char c : name) word = word << 8 | static_cast<uint8_t>(c);
+    mix(word);
+    return h;
+  }
+};
+
 /// A name within one block: the key of a label.
 struct BlockName {
   uint32_t block;
@@ -138,9 +163,7 @@ struct BlockName {
   bool operator==(const BlockName& other) const { return block == other.block && name == other.name; }
 };
 struct BlockNameHash {
-  size_t operator()(const BlockName& key) const {
-    return std::hash<std::string_view>()(key.name) ^ (key.block * 0x9e3779b97f4a7c15ull);
-  }
+  size_t operator()(const BlockName& key) const { return NameHash()(key.name) ^ (key.block * 0x9e3779b97f4a7c15ull); }
 };
 
 /// A place in the source: the key by which `inlined_at` finds its Location.
@@ -156,9 +179,9 @@ struct LocationKey {
 };
 struct LocationKeyHash {
   size_t operator()(const LocationKey& key) const {
-    uint64_t h = std::hash<std::string_view>()(key.function);
-    for (uint64_t part : {uint64_t{key.file}, uint64_t{key.line}, uint64_t{key.column},
-                          uint64_t{static_cast<uint32_t>(key.inlined_at)}, uint64_t{key.function_offset}}) {
+    uint64_t h = key.function.empty() ? 0 : NameHash()(key.function);
+    for (uint64_t part : {uint64_t{key.file} << 32 | key.line, uint64_t{key.column} << 32 | key.function_offset,
+                          uint64_t{static_cast<uint32_t>(key.inlined_at)}}) {
       h = (h ^ part) * 0x9e3779b97f4a7c15ull;
       h ^= h >> 29;
     }
@@ -166,8 +189,20 @@ struct LocationKeyHash {
   }
 };
 
+/// Empties a table that the next function fills again. Emptying costs the table's size: what one huge function left
+/// must not be swept for each of the small ones behind it.
+template <class Table>
+void reset(Table* table) {
+  if (table->bucket_count() > 4096) {
+    *table = Table();
+  } else {
+    table->clear();
+  }
+}
+
 class Parser {
  public:
+  /// `module->text` holds `text`.
   Parser(std::string_view text, Module* module, ParseError* error) : lexer_(text), module_(module), error_(error) {}
 
   bool parse_module();
@@ -261,6 +296,10 @@ class Parser {
   bool parse_params(std::vector<Variable>* params);
 
   // ---- functions ----------------------------------------------------------------------------------------------
+  struct SharedOpcode {
+    Opcode opcode;
+    bool branches = false;  // bra or brx: its operands may be labels whatever else has their name
+  };
   bool parse_function(bool is_entry);
   bool parse_function_directives();
   bool parse_three(uint32_t out[3]);
@@ -269,6 +308,8 @@ class Parser {
   bool parse_loc();
   bool parse_label();
   bool parse_instruction(const char* begin, uint32_t line, int32_t guard, bool negated);
+  const SharedOpcode& parse_opcode();
+  std::string_view folded(const char* begin, const char* end);
   bool parse_guarded();
   void append_implicit_return();
   bool resolve_labels();
@@ -311,7 +352,7 @@ class Parser {
     std::vector<int32_t> dense;  // register index by number, -1: not used yet
     std::unordered_map<uint32_t, uint32_t> sparse;
   };
-  using Names = std::unordered_map<std::string_view, Binding>;
+  using Names = std::unordered_map<std::string_view, Binding, NameHash>;
 
   bool bind(std::string_view name, bool is_range, Binding binding, const Token& at);
   bool open_scope();
@@ -326,18 +367,24 @@ class Parser {
   ParseError* error_;
   Function* function_ = nullptr;
 
-  std::unordered_set<std::string_view> globals_;  // module-scope variables and functions
+  using NameSet = std::unordered_set<std::string_view, NameHash>;
+  NameSet globals_;  // module-scope variables and functions
   uint64_t init_bytes_ = 0;
   std::vector<uint8_t> debug_str_;
-  std::unordered_map<std::string_view, size_t> debug_labels_;
+  std::unordered_map<std::string_view, size_t, NameHash> debug_labels_;
+  std::unordered_map<std::string_view, SharedOpcode, NameHash> opcodes_;  // by spelling
+  std::vector<std::string_view> parts_;                                   // of the opcode being read
+  std::vector<Operand> operands_;                                         // of the statement being read
 
   Names names_, range_names_;
   std::vector<Hidden> hidden_;
   std::vector<size_t> scope_marks_;
   std::vector<Range> ranges_;
-  uint32_t numbered_names_ = 0;  // exact bindings in sight that end in a digit
-  std::unordered_set<std::string_view> params_;
-  std::unordered_map<std::string_view, uint32_t> variable_uses_;  // declarations of a name so far
+  uint32_t numbered_names_ = 0;   // exact bindings in sight that end in a digit
+  uint32_t numbered_ranges_ = 0;  // ranges in sight whose prefix ends in a digit
+  NameSet params_;
+  std::unordered_map<std::string_view, uint32_t, NameHash> variable_uses_;  // declarations of a name so far
+  std::vector<std::string_view> variable_names_;                            // by index into Function::variables
 
   std::vector<uint32_t> block_parents_;
   uint32_t block_ = 0;
@@ -348,6 +395,13 @@ class Parser {
   bool in_branch_ = false;      // the operands being read are those of bra or brx
   bool pending_minus_ = false;  // a sign that parse_number read and parse_unary applies
 
+  /// A Location whose function's name is a label in .debug_str, resolved at the end of the text.
+  struct NamedLocation {
+    uint32_t location;  // index into Module::locations
+    std::string_view label;
+    uint32_t offset;  // bytes after the label
+  };
+  std::vector<NamedLocation> named_locations_;
   int32_t location_ = -1;
   std::unordered_map<LocationKey, int32_t, LocationKeyHash> location_index_;
   std::unordered_map<LocationKey, int32_t, LocationKeyHash> latest_location_;  // within this function, by place only
@@ -529,26 +583,20 @@ bool Parser::parse_linked() {
 
 void Parser::resolve_function_names() {
   uint64_t names = 0;
-  for (Location& location : module_->locations) {
-    if (location.function.empty()) continue;
-    const std::string_view reference = location.function;
-    const size_t plus = reference.find('+');
-    size_t offset = 0;
-    if (plus != std::string_view::npos) {
-      for (char c : reference.substr(plus + 1)) offset = offset * 10 + static_cast<size_t>(c - '0');
+  for (const NamedLocation& named : named_locations_) {
+    const auto label = debug_labels_.find(named.label);
+    if (label == debug_labels_.end() || label->second + named.offset >= debug_str_.size()) {
+      continue;
     }
-    const auto label = debug_labels_.find(reference.substr(0, plus));
-    std::string name;
-    if (label != debug_labels_.end() && offset < debug_str_.size()) {
-      for (size_t i = label->second + offset; i < debug_str_.size() && debug_str_[i] != 0; ++i) {
-        name += static_cast<char>(debug_str_[i]);
-        if (name.size() == kMaxFunctionName) break;
-      }
-    }
+    const uint8_t* begin = debug_str_.data() + label->second + named.offset;
+    const size_t limit =
+        std::min<size_t>(kMaxFunctionName, static_cast<size_t>(debug_str_.data() + debug_str_.size() - begin));
+    const void* zero = std::memchr(begin, 0, limit);
+    const size_t size = zero ? static_cast<size_t>(static_cast<const uint8_t*>(zero) - begin) : limit;
     // Many locations may name one long string: what all names take together is bounded.
-    names += name.size();
-    if (names > kMaxFunctionNames) name.clear();
-    location.function = std::move(name);
+    names += size;
+    if (names > kMaxFunctionNames) continue;
+    module_->locations[named.location].function.assign(reinterpret_cast<const char*>(begin), size);
   }
 }
 
@@ -789,13 +837,15 @@ bool Parser::parse_body_variables(Space space) {
     Declarator one = declarator;
     if (!parse_dims(&one)) return false;
     // Unique within the function; '@' cannot occur in a PTX name.
+    const std::string_view written = name;
     const uint32_t uses = variable_uses_[name]++ + static_cast<uint32_t>(params_.count(name));
+    if (uses > 0) name = module_->text->keep(std::string(name) + "@" + std::to_string(uses));
     one.variable.name = name;
-    if (uses > 0) one.variable.name += "@" + std::to_string(uses);
     if (accept('=') && !parse_initializer(&one)) return false;
     const auto index = static_cast<uint32_t>(function_->variables.size());
     function_->variables.push_back(std::move(one.variable));
-    if (!bind(name, false, {Named::Variable, index, 0}, at)) return false;
+    variable_names_.push_back(name);
+    if (!bind(written, false, {Named::Variable, index, 0}, at)) return false;
   } while (accept(','));
   return expect(';');
 }
@@ -915,19 +965,20 @@ bool Parser::parse_function(bool is_entry) {
   bool ok = parse_function_directives();
   if (ok && lexer_.current().is('{')) {
     function.has_body = true;
-    names_.clear();
-    range_names_.clear();
+    reset(&names_);
+    reset(&range_names_);
     hidden_.clear();
     scope_marks_.clear();
     ranges_.clear();
-    numbered_names_ = 0;
-    params_.clear();
-    variable_uses_.clear();
+    numbered_names_ = numbered_ranges_ = 0;
+    reset(&params_);
+    reset(&variable_uses_);
+    variable_names_.clear();
     block_parents_.clear();
-    labels_.clear();
-    branch_tables_.clear();
+    reset(&labels_);
+    reset(&branch_tables_);
     pending_labels_.clear();
-    latest_location_.clear();
+    reset(&latest_location_);
     location_ = -1;
     for (std::vector<Variable>* list : {&function.returns, &function.params}) {
       for (const Variable& param : *list) {
@@ -969,7 +1020,7 @@ void Parser::close_scope() {
       names[hidden.name] = hidden.binding;
     } else {
       names.erase(hidden.name);
-      if (!hidden.is_range && last >= '0' && last <= '9') --numbered_names_;
+      if (last >= '0' && last <= '9') --(hidden.is_range ? numbered_ranges_ : numbered_names_);
     }
     hidden_.pop_back();
   }
@@ -982,7 +1033,7 @@ bool Parser::bind(std::string_view name, bool is_range, Binding binding, const T
   const auto [it, inserted] = names.try_emplace(name, binding);
   if (inserted) {
     hidden_.push_back({name, is_range, false, {}});
-    if (!is_range && name.back() >= '0' && name.back() <= '9') ++numbered_names_;
+    if (name.back() >= '0' && name.back() <= '9') ++(is_range ? numbered_ranges_ : numbered_names_);
     return true;
   }
   if (it->second.depth == binding.depth) {
@@ -1010,7 +1061,7 @@ int32_t Parser::find_register(std::string_view name) {
     size_t split = name.size();
     while (split > 1 && name.size() - split < 10 && name[split - 1] >= '0' && name[split - 1] <= '9') {
       --split;
-      if (split > 1 && name[split - 1] >= '0' && name[split - 1] <= '9' && range_names_.size() < 2) continue;
+      if (numbered_ranges_ == 0 && name[split - 1] >= '0' && name[split - 1] <= '9') continue;
       const auto it = range_names_.find(name.substr(0, split));
       if (it == range_names_.end()) continue;
       if (exact && exact->depth > it->second.depth) break;
@@ -1104,11 +1155,8 @@ bool Parser::parse_loc() {
     if (!parse_name("function_name or inlined_at", &word)) return false;
     if (word == "function_name") {
       if (!parse_name("a label", &label)) return false;
-      location.function = label;
-      if (accept('+')) {
-        if (!parse_u32("an offset", &label_offset)) return false;
-        location.function += "+" + std::to_string(label_offset);
-      }
+      label_offset = 0;
+      if (accept('+') && !parse_u32("an offset", &label_offset)) return false;
     } else if (word == "inlined_at") {
       LocationKey at;
       if (!parse_u32("a file index", &at.file) || !parse_u32("a line", &at.line) ||
@@ -1130,9 +1178,14 @@ bool Parser::parse_loc() {
   }
   const LocationKey key{location.file, location.line, location.column, location.inlined_at, label, label_offset};
   const auto [it, inserted] = location_index_.try_emplace(key, static_cast<int32_t>(module_->locations.size()));
-  if (inserted) module_->locations.push_back(location);
+  if (inserted) {
+    if (!label.empty()) {
+      named_locations_.push_back({static_cast<uint32_t>(module_->locations.size()), label, label_offset});
+    }
+    module_->locations.push_back(std::move(location));
+  }
   location_ = it->second;
-  latest_location_[{location.file, location.line, location.column, -1, {}, 0}] = location_;
+  latest_location_[{key.file, key.line, key.column, -1, {}, 0}] = location_;
   return true;
 }
 
@@ -1180,14 +1233,15 @@ bool Parser::parse_guarded() {
   return parse_instruction(at.begin, at.line, guard, negated);
 }
 
-/// The statement from `begin` to `end` with runs of white space and comments made one space.
-std::string folded(const char* begin, const char* end) {
-  std::string out;
-  out.reserve(static_cast<size_t>(end - begin));
+/// The text from `begin` to `end` with runs of white space and comments made one space.
+std::string_view Parser::folded(const char* begin, const char* end) {
+  char* const room = module_->text->add(static_cast<size_t>(end - begin));
+  char* out = room;
   for (const char* p = begin; p < end;) {
-    const auto c = static_cast<unsigned char>(*p);
-    if (c > ' ' && c != '/') {
-      out += *p++;
+    const char c = *p;
+    if (static_cast<unsigned char>(c) > ' ' && c != '/') {
+      *out++ = c;
+      ++p;
       continue;
     }
     if (c == '/' && p + 1 < end && (p[1] == '/' || p[1] == '*')) {
@@ -1195,14 +1249,32 @@ std::string folded(const char* begin, const char* end) {
       const size_t close = p[1] == '/' ? rest.find('\n') : rest.find("*/", 2);
       p = close == std::string_view::npos ? end : p + close + (p[1] == '/' ? 1 : 2);
     } else if (c == '/') {
-      out += *p++;
+      *out++ = *p++;
       continue;
     } else {
       ++p;
     }
-    if (!out.empty() && out.back() != ' ') out += ' ';
+    if (out != room && out[-1] != ' ') *out++ = ' ';
   }
-  return out;
+  module_->text->trim(out);
+  return {room, static_cast<size_t>(out - room)};
+}
+
+const Parser::SharedOpcode& Parser::parse_opcode() {
+  const std::string_view first = lexer_.current().text;
+  const char* end = first.data() + first.size();
+  parts_.assign(1, first);
+  for (std::string_view part = lexer_.opcode_part(); !part.empty(); part = lexer_.opcode_part()) {
+    parts_.push_back(part);
+    end = part.data() + part.size();
+  }
+  // The spelling, white space between parts included, decides what the parts are.
+  const auto [it, inserted] = opcodes_.try_emplace({first.data(), static_cast<size_t>(end - first.data())});
+  if (inserted) {
+    it->second.opcode = Opcode(std::make_shared<const Opcode::Parts>(parts_.begin(), parts_.end()));
+    it->second.branches = first == "bra" || first == "brx";
+  }
+  return it->second;
 }
 
 bool Parser::parse_instruction(const char* begin, uint32_t line, int32_t guard, bool negated) {
@@ -1212,27 +1284,25 @@ bool Parser::parse_instruction(const char* begin, uint32_t line, int32_t guard, 
   statement.guard_negated = negated;
   statement.location = location_;
   statement.line = line;
-  statement.opcode.reserve(4);
-  statement.opcode.emplace_back(lexer_.current().text);
-  for (std::string_view part = lexer_.opcode_part(); !part.empty(); part = lexer_.opcode_part()) {
-    statement.opcode.emplace_back(part);
-  }
-  in_branch_ = statement.opcode[0] == "bra" || statement.opcode[0] == "brx";
+  const SharedOpcode& shared = parse_opcode();
+  statement.opcode = shared.opcode;
+  in_branch_ = shared.branches;
   lexer_.advance();
   if (!lexer_.current().is(';')) {
-    statement.operands.reserve(4);
+    operands_.clear();
     do {
-      Operand& operand = statement.operands.emplace_back();
+      Operand& operand = operands_.emplace_back();
       const Token& token = lexer_.current();
       const uint32_t operand_line = token.line;
       const char* place = token.begin;
       if (!parse_operand(&operand, 0)) return false;
       if (operand.kind == Operand::Kind::Label) {
-        pending_labels_.push_back({index, static_cast<uint32_t>(statement.operands.size() - 1), block_, operand_line,
-                                   place, std::string_view(place, operand.bits)});
+        pending_labels_.push_back({index, static_cast<uint32_t>(operands_.size() - 1), block_, operand_line, place,
+                                   std::string_view(place, operand.bits)});
         operand.bits = 0;
       }
     } while (accept(','));
+    statement.operands.assign(std::make_move_iterator(operands_.begin()), std::make_move_iterator(operands_.end()));
   }
   if (!lexer_.current().is(';')) return fail("expected ',' or ';', found " + quoted_token());
   statement.text = folded(begin, lexer_.position());
@@ -1396,7 +1466,7 @@ bool Parser::parse_identifier(Operand* out, bool may_be_label) {
   }
   if (!named) return fail("undeclared name " + quoted_token());
   if (it != names_.end()) {
-    out->name = function_->variables[it->second.index].name;
+    out->name = variable_names_[it->second.index];
   } else {
     out->name = name;
   }
@@ -1552,7 +1622,8 @@ bool parse(std::string_view text, Module* module, ParseError* error) {
     *error = {1, 1, "a module may have at most 1 GiB of text"};
     return false;
   }
-  return Parser(text, module, error).parse_module();
+  module->text = std::make_shared<TextArena>();
+  return Parser(module->text->keep(text), module, error).parse_module();
 }
 
 }  // namespace handoff::ptx

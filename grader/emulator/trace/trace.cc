@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
+#include <utility>
 
 #include "grader/emulator/async/async_state.h"
 #include "grader/emulator/machine/warp.h"
@@ -12,9 +14,13 @@ namespace handoff::trace {
 using machine::AsyncOpInfo;
 using machine::MbarrierEvent;
 
-void Recorder::launch_begin(machine::Launch& launch) { launch_ = &launch; }
+void Recorder::launch_begin(machine::Launch& launch) {
+  launch_ = &launch;
+  if (with_accesses_) by_instruction_.resize(launch.program->code.size());
+}
 
 void Recorder::launch_end(machine::Launch& launch) {
+  sum_up_lines();
   trace_.totals.warp_instructions = launch.warp_instructions;
   trace_.totals.lane_instructions = launch.lane_instructions;
   launch_ = nullptr;
@@ -65,7 +71,52 @@ void Recorder::access(const machine::Access& a) {
       t.shared_load_bytes += bytes;
     else
       t.shared_store_bytes += bytes;
+    if (a.owner == a.warp->cta)
+      count_shared(a);
+    else
+      t.distributed_accesses++;
   }
+}
+
+// Kept by instruction: the line of one takes longer to find than its wavefronts to count.
+void Recorder::count_shared(const machine::Access& a) {
+  Counted& c = by_instruction_[static_cast<size_t>(a.inst - launch_->program->code.data())];
+  if (c.accesses++ == 0) c.op = shared_op(a.kind, launch_->program->statement(*a.inst));
+  const Wavefronts w = count_wavefronts(c.op, a.bytes, a.mask, a.address);
+  c.wavefronts += w.taken;
+  c.minimum += w.minimum;
+  c.ways = std::max(c.ways, w.ways);
+}
+
+namespace {
+
+/// st.bulk is told as many accesses of 8 bytes, but its lanes do not meet in the banks as those of a store do.
+bool is_bulk_store(const ptx::Statement& s) {
+  return s.opcode.size() > 1 && s.opcode[0] == "st" && s.opcode[1] == "bulk";
+}
+
+}  // namespace
+
+void Recorder::sum_up_lines() {
+  std::map<std::pair<std::string, uint32_t>, SharedLine> lines;
+  for (size_t k = 0; k < by_instruction_.size(); k++) {
+    const Counted& c = by_instruction_[k];
+    const machine::Inst& inst = launch_->program->code[k];
+    if (c.accesses == 0 || is_bulk_store(launch_->program->statement(inst))) continue;
+    SourcePlace place = launch_->program->place(inst);
+    SharedLine& line = lines[{place.file, place.line}];
+    line.place = std::move(place);
+    line.accesses += c.accesses;
+    line.wavefronts += c.wavefronts;
+    line.minimum += c.minimum;
+    line.ways = std::max(line.ways, c.ways);
+    trace_.totals.shared_accesses += c.accesses;
+    trace_.totals.shared_wavefronts += c.wavefronts;
+    trace_.totals.shared_minimum += c.minimum;
+  }
+  for (auto& [key, line] : lines) trace_.shared_lines.push_back(std::move(line));
+  std::stable_sort(trace_.shared_lines.begin(), trace_.shared_lines.end(),
+                   [](const SharedLine& a, const SharedLine& b) { return a.above() > b.above(); });
 }
 
 void Recorder::barrier(const machine::BarrierEvent& b) {

@@ -5,7 +5,9 @@
 #include <string>
 #include <vector>
 
+#include "grader/emulator/machine/diagnostic.h"
 #include "grader/emulator/machine/observer.h"
+#include "grader/emulator/trace/bank_conflicts.h"
 
 namespace handoff::trace {
 
@@ -69,6 +71,10 @@ struct Totals {
   uint64_t shared_atomics = 0;        ///< threads' atomics on shared memory
   uint64_t shared_load_bytes = 0;     ///< read from shared memory by ordinary loads
   uint64_t shared_store_bytes = 0;    ///< written to shared memory by ordinary stores
+  uint64_t shared_accesses = 0;       ///< warps' loads, stores and atomics of their own CTA's shared memory
+  uint64_t shared_wavefronts = 0;     ///< passes through the banks that these took
+  uint64_t shared_minimum = 0;        ///< passes that they would have taken without bank conflicts
+  uint64_t distributed_accesses = 0;  ///< warps' loads, stores and atomics of other CTAs' shared memory
   uint64_t tmem_allocations = 0;      ///< tcgen05.alloc executed
   uint64_t tmem_columns = 0;          ///< columns that they allocated
   uint64_t tmem_load_bytes = 0;       ///< that tcgen05.ld returned to registers
@@ -80,9 +86,22 @@ struct Totals {
   uint64_t lane_instructions = 0;     ///< executed, a lane
 };
 
+/// What the accesses of one line to their own CTA's shared memory took of the banks. See trace/bank_conflicts.h.
+struct SharedLine {
+  SourcePlace place;        ///< in the learner's file
+  uint64_t accesses = 0;    ///< a warp's instruction counts once
+  uint64_t wavefronts = 0;  ///< passes through the banks
+  uint64_t minimum = 0;     ///< passes without conflicts
+  uint32_t ways = 0;        ///< most words that a bank had to serve in one pass of the lanes; 1: never a conflict
+  /// Wavefronts above the minimum: what bank conflicts cost.
+  uint64_t above() const { return wavefronts - minimum; }
+};
+
 /// A recorded run.
 struct Trace {
-  Totals totals;              ///< of the whole grid
+  Totals totals;  ///< of the whole grid
+  /// Lines that access shared memory: dearest conflicts first, then in the order of the file.
+  std::vector<SharedLine> shared_lines;
   std::vector<Event> events;  ///< in order; the first kMaxEvents only
   bool truncated = false;     ///< events were left out
 };
@@ -93,7 +112,7 @@ inline constexpr size_t kMaxEvents = 100'000;
 /// Fills a Trace while a launch runs.
 class Recorder : public machine::Observer {
  public:
-  /// `with_accesses`: count ordinary loads and stores too, which makes the run slower.
+  /// `with_accesses`: count ordinary loads and stores too, with their bank conflicts, which makes the run slower.
   explicit Recorder(bool with_accesses) : with_accesses_(with_accesses) {}
   void launch_begin(machine::Launch& launch) override;
   void launch_end(machine::Launch& launch) override;
@@ -110,7 +129,15 @@ class Recorder : public machine::Observer {
  private:
   uint64_t hardware_time(const machine::Cta& cta) const;
   Event& add(Event::Kind kind, const machine::Inst* inst, machine::Warp* warp, machine::Cta* cta, uint64_t cycle);
+  void count_shared(const machine::Access& access);
+  void sum_up_lines();
   bool with_accesses_;
+  struct Counted {
+    SharedOp op = SharedOp::Load;
+    uint32_t ways = 0;
+    uint64_t accesses = 0, wavefronts = 0, minimum = 0;
+  };
+  std::vector<Counted> by_instruction_;  // index as in Program::code
   const machine::Launch* launch_ = nullptr;
   Trace trace_;
   Event overflow_;

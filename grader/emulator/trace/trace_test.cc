@@ -248,6 +248,92 @@ TEST(TraceTest, StoresGroupsAndOrdinaryAccesses) {
   EXPECT_EQ(quiet.events.size(), t.events.size());
 }
 
+// One CTA of two warps: a row, a column, a vector column of half a warp, and atomics on one word.
+Kernel shared_accesses() {
+  Kernel s;
+  s.shared = ".shared .align 128 .b8 tile[8192];\n";
+  s.block = {64, 1, 1};
+  s.body = R"(
+    mov.u32 %r1, %laneid;
+    mov.u32 %r2, tile;
+    shl.b32 %r3, %t, 2;
+    add.u32 %r3, %r2, %r3;
+    st.shared.u32 [%r3], %t;
+    shl.b32 %r4, %r1, 7;
+    add.u32 %r4, %r2, %r4;
+    ld.shared.u32 %r5, [%r4]; ld.shared.u32 %r6, [%r3];
+    and.b32 %r7, %r1, 16;
+    setp.ne.u32 %p1, %r7, 0;
+    @!%p1 ld.shared.v4.u32 {%r8, %r9, %r10, %r11}, [%r4];
+    red.shared.add.u32 [tile+4], 1;
+    ld.global.u32 %r12, [%inp];
+    st.bulk.weak.shared::cta [tile], 64, 0;
+  )";
+  return s;
+}
+
+TEST(TraceTest, SharedAccessesByLine) {
+  for (const auto& schedule : schedules(3)) {
+    Kernel s = shared_accesses();
+    s.schedule = schedule;
+    const Trace t = traced(s);
+    const auto line = [&](const char* text) { return line_of(s.body, text); };
+    struct Line {
+      uint32_t line;
+      uint64_t accesses, wavefronts, minimum;
+      uint32_t ways;
+      bool operator==(const Line&) const = default;
+    };
+    std::vector<Line> lines;
+    for (const SharedLine& l : t.shared_lines) {
+      EXPECT_EQ(l.place.file, "kernel.cu");
+      lines.push_back({l.place.line, l.accesses, l.wavefronts, l.minimum, l.ways});
+    }
+    // The column's line has a row, too. Both it and the atomics cost 62 more than they must: then in order of the file.
+    EXPECT_THAT(lines,
+                ElementsAre(Line{line("[%r4]; ld"), 4, 2 * 32 + 2, 4, 32}, Line{line("red.shared"), 2, 64, 2, 32},
+                            Line{line("v4.u32"), 2, 2 * 2 * 8, 4, 8}, Line{line("st.shared"), 2, 2, 2, 1}));
+    EXPECT_EQ(t.totals.shared_accesses, 10u);
+    EXPECT_EQ(t.totals.shared_wavefronts, 66u + 64 + 32 + 2);
+    EXPECT_EQ(t.totals.shared_minimum, 4u + 2 + 4 + 2);
+    EXPECT_EQ(t.totals.distributed_accesses, 0u);
+  }
+  const Trace quiet = traced(shared_accesses(), false);
+  EXPECT_TRUE(quiet.shared_lines.empty());
+  EXPECT_EQ(quiet.totals.shared_accesses, 0u);
+}
+
+// What a bulk copy, a cp.async or an mbarrier moves in shared memory are not accesses of a warp.
+TEST(TraceTest, CopiesAndBarriersAreNoSharedAccesses) {
+  const Kernel s = two_copies();
+  const Trace t = traced(s);
+  ASSERT_EQ(t.shared_lines.size(), 1u);
+  EXPECT_EQ(t.shared_lines[0].place.line, line_of(s.body, "ld.shared"));
+  EXPECT_EQ(t.totals.shared_accesses, 4u);
+  EXPECT_EQ(t.totals.shared_wavefronts, 4u);
+  EXPECT_EQ(t.totals.shared_minimum, 4u);
+}
+
+// The banks of another CTA's shared memory are behind a network: such accesses are counted, but not their wavefronts.
+TEST(TraceTest, AccessesOfOtherCtasStandApart) {
+  struct Elsewhere : Recorder {
+    using Recorder::Recorder;
+    void access(const machine::Access& access) override {
+      machine::Access moved = access;
+      if (moved.region == machine::Region::Shared) moved.owner = nullptr;
+      Recorder::access(moved);
+    }
+  };
+  Elsewhere recorder(true);
+  Kernel s = shared_accesses();
+  s.observer = &recorder;
+  EXPECT_TRUE(clean(run(s)));
+  const Trace t = recorder.take();
+  EXPECT_EQ(t.totals.distributed_accesses, 10u + 2 * 32 * 8) << "each 8 bytes of a st.bulk";
+  EXPECT_EQ(t.totals.shared_accesses, 0u);
+  EXPECT_TRUE(t.shared_lines.empty());
+}
+
 TEST(TraceTest, KeepsTheFirstEventsOnlyButCountsAll) {
   Kernel s;
   s.shared = ".shared .align 8 .b64 full;\n";
