@@ -303,7 +303,7 @@ def command_run(args):
 
 
 def verdict(handoff, s):
-    """The checker's word: {first: ID @ LINE, also: [ID @ LINE of the other errors], full: all points}."""
+    """The checker's word: {first: ID @ LINE, also: [ID @ LINE of the other errors and warnings], full: all points}."""
     done = subprocess.run([handoff, "check", s.exercise[:3], "--submission", str(s.path), "--device", "emulator", "--json", "-"], cwd=ROOT,
                           stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False)
     try:
@@ -312,7 +312,7 @@ def verdict(handoff, s):
         raise Refused(f"{s.name}: handoff check gave no verdict: {(done.stderr.strip().splitlines() or ['no message'])[0]}") from None
     if not graded["graded"]:
         raise Refused(f"{s.name}: not graded: {graded['problem']}")
-    named = list(dict.fromkeys(f"{d['id']} @ {d['line']}" for d in graded["diagnostics"] if d["severity"] == "error"))
+    named = list(dict.fromkeys(f"{d['id']} @ {d['line']}" for d in graded["diagnostics"] if d["severity"] != "note"))
     record = {"full": graded["passed"]}
     if named:
         record.update({"first": named[0], "also": named[1:8]})
