@@ -8,6 +8,7 @@ file(GLOB grade_sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/exercises/*/grade.
 add_library(handoff_cli STATIC ${cli_sources})
 target_link_libraries(handoff_cli PUBLIC handoff_report CLI11::CLI11)
 include(cmake/conformance.cmake)
+include(cmake/timing.cmake)
 
 add_executable(handoff ${CMAKE_SOURCE_DIR}/grader/cli/main.cc ${grade_sources})
 target_compile_definitions(handoff PRIVATE HANDOFF_VERSION="${PROJECT_VERSION}")

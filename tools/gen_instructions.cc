@@ -38,6 +38,7 @@ constexpr Family kFamilies[] = {
     {"9.7.12", "Control flow"},
     {"9.7.13", "Synchronization and communication"},
     {"9.7.13.15", "mbarrier"},
+    {"9.7.14", "Matrices of a warp"},
     {"9.7.16", "Tensor memory and tcgen05"},
     {"9.7.18", "Stack"},
     {"9.7.19", "Miscellaneous"},

@@ -145,10 +145,10 @@ HANDOFF_TEST("02a", PhaseByPhase, works_before_waiting, "works-before-waiting") 
     EXPECT_THAT(run, Traced(
                          fmt::format("between its arrive and its first wait for the same phase each warp loads from "
                                      "global memory, which takes {} cycles in the model",
-                                     handoff::machine::timing::kGlobalLoad),
+                                     handoff::machine::kBlackwell.global_load),
                          [=](const Trace& t) {
                            const Gap g = gap(t);
-                           return g.any ? g.cycles >= handoff::machine::timing::kGlobalLoad : s.rounds < 2;
+                           return g.any ? g.cycles >= handoff::machine::kBlackwell.global_load : s.rounds < 2;
                          },
                          [=](const Trace& t) {
                            const Gap g = gap(t);

@@ -13,7 +13,7 @@ constexpr int kSkipped = 77;
 struct ConformanceArguments {
   std::string device = "emulator";   ///< emulator or cuda
   std::string only;                  ///< a regular expression, searched in "family/name"; empty: all
-  std::string record;                ///< file for the GPU's answers; empty: none
+  std::string record;                ///< file for the GPU's answers, added to what it has; empty: none
   std::vector<std::string> compare;  ///< records, or folders with files conformance-*.json
   std::string json;                  ///< file for what came of each case; empty: none
 };

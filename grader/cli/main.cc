@@ -8,6 +8,7 @@
 #include "grader/cli/commands.h"
 #include "grader/cli/conformance.h"
 #include "grader/cli/exercises.h"
+#include "grader/cli/timing.h"
 #include "grader/device/cuda_worker.h"
 
 namespace handoff::cli {
@@ -93,13 +94,27 @@ int run(int argc, char** argv) {
   CLI::App* f = app.add_subcommand("conformance", "Run the conformance suite, on the emulator or a GPU")->group("");
   f->add_option("--device", suite.device, "emulator or cuda")->type_name("NAME")->capture_default_str();
   f->add_option("--only", suite.only, "Cases whose family/name matches")->type_name("REGEX");
-  f->add_option("--record", suite.record, "Write the GPU's answers, all or nothing")->type_name("FILE");
+  f->add_option("--record", suite.record, "Write the GPU's answers; a file that is there is added to")
+      ->type_name("FILE");
   f->add_option("--compare", suite.compare, "Compare with a record, or with a folder's conformance-*.json")
       ->type_name("FILE")
       ->take_all();
   f->add_option("--json", suite.json, "Write what came of each case as JSON")->type_name("FILE");
   f->footer("Exit status: 0 all well, 1 not, 2 could not run, 77 no nvcc, or nothing recorded to compare with.");
   f->callback([&] { status = run_conformance(suite); });
+
+  TimingArguments probes;
+  CLI::App* m = app.add_subcommand("timing", "Measure what the timing model is made of")->group("");
+  m->add_option("--device", probes.device, "emulator or cuda")->type_name("NAME")->capture_default_str();
+  m->add_option("--model", probes.model, "What the emulator is: blackwell or hopper")
+      ->type_name("NAME")
+      ->capture_default_str();
+  m->add_option("--only", probes.only, "Probes whose name matches")->type_name("REGEX");
+  m->add_option("--record", probes.record, "Write the GPU's figures")->type_name("FILE");
+  m->add_option("--compare", probes.compare, "Compare with a record, or with the last of a folder's timing-*.json")
+      ->type_name("FILE");
+  m->footer("Exit status: 0 all well, 1 not, 2 could not run, 77 no nvcc, or nothing recorded to compare with.");
+  m->callback([&] { status = run_timing(probes); });
 
   ResourcesArguments taken;
   CLI::App* s = app.add_subcommand("resources", "Show what ptxas says of a kernel, for any GPU")->group("");

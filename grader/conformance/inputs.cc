@@ -6,6 +6,8 @@
 
 #include <array>
 
+#include "grader/conformance/record.h"
+
 namespace handoff::conformance {
 namespace {
 
@@ -180,5 +182,7 @@ std::vector<uint32_t> input_words() {
   for (uint64_t state = 1; words.size() < kInputWords;) words.push_back(static_cast<uint32_t>(splitmix64(&state)));
   return words;
 }
+
+std::string inputs_fingerprint() { return hash_words(input_words()); }
 
 }  // namespace handoff::conformance

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <vector>
 
 namespace handoff::conformance {
@@ -19,5 +20,8 @@ constexpr size_t kInputWords = 4096;   ///< all
 
 /// The input: kInputWords words, always the same. An answer that is recorded belongs to exactly these.
 std::vector<uint32_t> input_words();
+
+/// Of input_words(): a record belongs to one input.
+std::string inputs_fingerprint();
 
 }  // namespace handoff::conformance

@@ -7,6 +7,8 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "grader/harness/compile_cache.h"
+
 namespace handoff::conformance {
 namespace {
 
@@ -23,15 +25,53 @@ bool parse_number(std::string_view text, int base, T* out) {
 }
 
 std::string read_answer(const Json& json, Answer* out) {
-  const auto words = json.at("words").get<uint64_t>();
   out->fingerprint = json.at("kernel").get<std::string>();
+  if (json.contains("fault")) {
+    out->fault = json.at("fault").get<bool>();
+    return out->fault ? "" : "\"fault\" is false";
+  }
+  const auto words = json.at("words").get<uint64_t>();
   if (words > kMaxWords || !decode_words(json.at("out").get<std::string>(), kMaxWords, &out->out))
     return "\"out\" is no list of words";
+  if (json.contains("hash")) {
+    out->hash = json.at("hash").get<std::string>();
+    out->words = words;
+    if (out->out.size() == kFirstWords && words > kMaxWholeWords) return "";
+    return fmt::format("has a hash, and {} of {} words", out->out.size(), words);
+  }
   if (out->out.size() != words) return fmt::format("\"out\" has {} words, \"words\" says {}", out->out.size(), words);
   return "";
 }
 
+Json answer_json(const Answer& answer) {
+  if (answer.fault) return {{"kernel", answer.fingerprint}, {"fault", true}};
+  if (!answer.hash.empty()) {
+    return {{"kernel", answer.fingerprint},
+            {"words", answer.words},
+            {"out", encode_words(answer.out)},
+            {"hash", answer.hash}};
+  }
+  if (answer.out.size() <= kMaxWholeWords)
+    return {{"kernel", answer.fingerprint}, {"words", answer.out.size()}, {"out", encode_words(answer.out)}};
+  Answer shortened = answer;
+  shortened.hash = hash_words(answer.out);
+  shortened.words = answer.out.size();
+  shortened.out.resize(kFirstWords);
+  return answer_json(shortened);
+}
+
 }  // namespace
+
+std::string hash_words(const std::vector<uint32_t>& words) {
+  std::string bytes;
+  bytes.reserve(words.size() * sizeof(uint32_t));
+  for (uint32_t word : words) {
+    for (int shift : {0, 8, 16, 24}) bytes += static_cast<char>(word >> shift & 0xff);
+  }
+  harness::Fingerprint hash;
+  hash.add(bytes);
+  return hash.hex();
+}
 
 std::string encode_words(const std::vector<uint32_t>& words) {
   std::string text;
@@ -62,16 +102,17 @@ bool decode_words(const std::string& text, size_t limit, std::vector<uint32_t>* 
 }
 
 std::string to_json(const Record& record) {
-  const Json about = {
-      {"date", record.date}, {"driver", record.driver}, {"gpu", record.gpu}, {"toolkit", record.toolkit}};
+  const Json about = {{"date", record.date},
+                      {"driver", record.driver},
+                      {"gpu", record.gpu},
+                      {"toolkit", record.toolkit},
+                      {"inputs", record.inputs}};
   // nlohmann's indentation would spread a case over five lines; one line each makes a readable difference of two
   // records.
   std::string text = "{\n\"about\": " + about.dump() + ",\n\"cases\": {";
   const char* separator = "\n";
   for (const auto& [name, answer] : record.cases) {
-    const Json entry = {
-        {"words", answer.out.size()}, {"kernel", answer.fingerprint}, {"out", encode_words(answer.out)}};
-    text += separator + Json(name).dump() + ": " + entry.dump();
+    text += separator + Json(name).dump() + ": " + answer_json(answer).dump();
     separator = ",\n";
   }
   return text + "\n}\n}\n";
@@ -86,6 +127,7 @@ std::string from_json(const std::string& text, Record* out) {
     out->driver = about.at("driver").get<std::string>();
     out->date = about.at("date").get<std::string>();
     out->toolkit = about.at("toolkit").get<std::string>();
+    out->inputs = about.at("inputs").get<std::string>();
     for (const auto& [name, entry] : json.at("cases").items()) {
       if (const std::string problem = read_answer(entry, &out->cases[name]); !problem.empty())
         return name + ": " + problem;

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "grader/emulator/async/tensor_map.h"
+#include "grader/emulator/machine/device_model.h"
 #include "grader/emulator/machine/diagnostic.h"
 #include "grader/emulator/machine/schedule.h"
 #include "grader/emulator/trace/trace.h"
@@ -152,8 +153,8 @@ class Device {
   virtual LaunchResult launch(std::string_view kernel, const LaunchConfig& config, std::span<const Argument> args) = 0;
 };
 
-/// The emulated B200. Always available.
-std::unique_ptr<Device> make_emulated_device();
+/// The emulator as a device of `model`. Always available.
+std::unique_ptr<Device> make_emulated_device(const machine::DeviceModel& model = machine::kB200);
 
 /// The GPU `ordinal`, driven from a child process that a watchdog can kill; nullptr and `why` (one line) where there is
 /// none. libcuda is opened at run time.

@@ -12,10 +12,12 @@ namespace {
 
 class EmulatedDevice final : public Device {
  public:
+  explicit EmulatedDevice(const machine::DeviceModel& model) : model_(model), emulator_(model) {}
+
   std::string_view kind() const override { return "emulator"; }
-  std::string name() const override { return "B200 (emulated)"; }
-  int compute_capability() const override { return 100; }
-  bool has_tcgen05() const override { return true; }
+  std::string name() const override { return fmt::format("{} (emulated)", model_.name); }
+  int compute_capability() const override { return model_.compute_capability; }
+  bool has_tcgen05() const override { return model_.compute_capability >= 100; }
 
   Error load(const ModuleImage& image) override {
     const std::string error = emulator_.load(image.ptx);
@@ -120,12 +122,15 @@ class EmulatedDevice final : public Device {
     return {};
   }
 
+  machine::DeviceModel model_;
   Emulator emulator_;
   std::vector<DevicePtr> allocations_;
 };
 
 }  // namespace
 
-std::unique_ptr<Device> make_emulated_device() { return std::make_unique<EmulatedDevice>(); }
+std::unique_ptr<Device> make_emulated_device(const machine::DeviceModel& model) {
+  return std::make_unique<EmulatedDevice>(model);
+}
 
 }  // namespace handoff::device

@@ -76,7 +76,7 @@ const machine::DecoderTable& all_decoders() {
 std::string Emulator::load(const std::string& ptx) {
   module_.reset();
   std::string error;
-  module_ = machine::LoadedModule::load(ptx, memory_, all_decoders(), &error);
+  module_ = machine::LoadedModule::load(ptx, memory_, all_decoders(), &error, *model_.timing);
   return error;
 }
 
@@ -92,6 +92,7 @@ EmulatedRun Emulator::launch(std::string_view kernel, const machine::LaunchConfi
   launch.program = program;
   launch.config = config;
   launch.memory = &memory_;
+  launch.model = model_;
   launch.async = &async::hooks();
   run.config_error = machine::check_config(*program, config, launch.model);
   if (run.config_error.empty() && arguments.size() != program->parameters.size()) {

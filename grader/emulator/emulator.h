@@ -41,6 +41,8 @@ struct EmulatorOptions {
 /// One emulated device. Not thread-safe; several may live side by side.
 class Emulator {
  public:
+  /// A device of this model; its timing must outlive the emulator.
+  explicit Emulator(const machine::DeviceModel& model = machine::kB200) : model_(model) {}
   /// Device memory.
   machine::GlobalMemory& memory() { return memory_; }
   /// Loads PTX text, replacing the module loaded before. Returns an error line, empty on success.
@@ -52,6 +54,7 @@ class Emulator {
                      std::span<const std::vector<std::byte>> arguments, const EmulatorOptions& options);
 
  private:
+  machine::DeviceModel model_;
   machine::GlobalMemory memory_;  // outlives the module
   std::unique_ptr<machine::LoadedModule> module_;
 };

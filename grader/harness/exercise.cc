@@ -473,6 +473,23 @@ std::string not_run(const KernelRun& run) {
       });
 }
 
+::testing::Matcher<const KernelRun&> AvoidsBankConflicts(uint64_t above, uint64_t accesses) {
+  return Traced(
+      fmt::format("at least {} access{} of shared memory, which take at most {} wavefronts above the minimum", accesses,
+                  accesses == 1 ? "" : "es", above),
+      [=](const trace::Trace& t) {
+        return t.totals.shared_accesses >= accesses && t.totals.shared_wavefronts - t.totals.shared_minimum <= above;
+      },
+      [](const trace::Trace& t) {
+        const trace::Totals& n = t.totals;
+        std::string got = fmt::format("{} accesses of shared memory take {} wavefronts, {} above the minimum",
+                                      n.shared_accesses, n.shared_wavefronts, n.shared_wavefronts - n.shared_minimum);
+        if (t.shared_lines.empty() || t.shared_lines.front().above() == 0) return got;
+        const trace::SharedLine& worst = t.shared_lines.front();
+        return got + fmt::format(", most of them at line {} ({}-way)", worst.place.line, worst.ways);
+      });
+}
+
 bool register_test(const char* exercise, const char* name, const char* file, int line, const TestFactory& factory) {
   for (const char* device : {"emulator", "cuda"}) {
     ::testing::RegisterTest((std::string(exercise) + "/" + device).c_str(), name, nullptr, nullptr, file, line,

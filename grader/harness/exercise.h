@@ -209,6 +209,9 @@ std::vector<uint16_t> random_bf16(size_t count, uint64_t seed);
 /// `block_barriers` completed block-wide barriers a CTA.
 ::testing::Matcher<const KernelRun&> HandsOffByMbarrier(uint64_t arrivals, uint64_t waits, uint64_t block_barriers,
                                                         uint64_t ctas);
+/// Warps access their own CTA's shared memory at least `accesses` times, and bank conflicts cost them at most `above`
+/// wavefronts above the minimum.
+::testing::Matcher<const KernelRun&> AvoidsBankConflicts(uint64_t above = 0, uint64_t accesses = 1);
 
 // --- registration ----------------------------------------------------------------------------------------------------
 

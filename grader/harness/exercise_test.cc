@@ -402,6 +402,23 @@ TEST(HandsOffByMbarrier, CountsArrivalsWaitsAndBlockBarriers) {
             "succeed, and at most 1 block-wide barrier in each block");
 }
 
+TEST(AvoidsBankConflicts, WantsAccessesWithoutConflicts) {
+  KernelRun run = ended();
+  EXPECT_THAT(why_not(AvoidsBankConflicts(), run), HasSubstr("0 accesses of shared memory"));
+  trace::Totals& t = run.result.trace.totals;
+  t.shared_accesses = t.shared_wavefronts = t.shared_minimum = 64;
+  run.result.trace.shared_lines = {{{"kernel.cu", 12}, 64, 64, 64, 1}};
+  EXPECT_EQ(why_not(AvoidsBankConflicts(), run), "");
+  EXPECT_EQ(why_not(AvoidsBankConflicts(0, 64), run), "");
+  EXPECT_THAT(why_not(AvoidsBankConflicts(0, 65), run), HasSubstr("wanted: at least 65 accesses"));
+  t.shared_wavefronts = 96;
+  run.result.trace.shared_lines = {{{"kernel.cu", 12}, 64, 96, 64, 2}};
+  EXPECT_EQ(why_not(AvoidsBankConflicts(), run),
+            "64 accesses of shared memory take 96 wavefronts, 32 above the minimum, most of them at line 12 (2-way); "
+            "wanted: at least 1 access of shared memory, which take at most 0 wavefronts above the minimum");
+  EXPECT_EQ(why_not(AvoidsBankConflicts(32), run), "");
+}
+
 TEST(Traced, ALaunchThatFailedHasNoTrace) {
   KernelRun run = ended();
   run.result.status = device::LaunchResult::Status::Hang;

@@ -151,6 +151,15 @@ void open_devices(Session& session, Verdict& verdict) {
   }
 }
 
+SharedMemoryUse shared_memory_of(const trace::Trace& trace) {
+  const trace::Totals& t = trace.totals;
+  SharedMemoryUse use{t.shared_accesses, t.shared_wavefronts, t.shared_minimum, t.distributed_accesses, {}};
+  for (const trace::SharedLine& line : trace.shared_lines) {
+    if (line.above() > 0) use.conflicts.push_back(line);
+  }
+  return use;
+}
+
 void collect_diagnostics(const Session& session, Verdict& verdict) {
   for (const auto& [kind, results] : session.results) {
     for (const KernelRun& run : results.runs) {
@@ -189,8 +198,9 @@ void collect_diagnostics(const Session& session, Verdict& verdict) {
       verdict.cases = static_cast<int>(results.cases.size());
       verdict.output = results.runs.front().result.output;
       for (const KernelRun& run : results.runs) {
-        if (run.schedule.kind == results.runs.front().schedule.kind && run.result.ok())
-          verdict.modeled_cycles = run.result.modeled_cycles;
+        if (run.schedule.kind != results.runs.front().schedule.kind || !run.result.ok()) continue;
+        verdict.modeled_cycles = run.result.modeled_cycles;
+        verdict.shared_memory = shared_memory_of(run.result.trace);
       }
     } else if (verdict.output.empty() && !results.runs.empty()) {
       verdict.output = results.runs.front().result.output;

@@ -179,6 +179,30 @@ TEST(Grade, ATestThatTheHarnessDoesNotHaveGivesNothing) {
                     HasSubstr("emulator/bytes-add-up not run 0/2: the harness has no such test\n")));
 }
 
+/// Each thread takes its double through word 32·index of `tile`.
+const char* const kThroughAColumn = R"(mov.u32 %r2, tile;
+  shl.b32 %r3, %r1, 7;
+  add.u32 %r2, %r2, %r3;
+  st.shared.f32 [%r2], %f2;
+  ld.shared.f32 %f3, [%r2];
+  st.global.f32 [%rd4], %f3;)";
+
+TEST(Grade, TheVerdictHasTheBankConflictsOfTheNominalRun) {
+  const ProcessResult child = run_function([] {
+    define_standard_tests();
+    CompileResult compiled;
+    compiled.ok = true;
+    compiled.ptx = kernel(std::string(".shared .align 4 .b8 tile[8192];\n") + kThroughAColumn);
+    const SharedMemoryUse use = grade(exercise(), "kernel.cu", compiled, on_emulator()).shared_memory;
+    std::string s = fmt::format("{} accesses, {} wavefronts, minimum {}, distributed {}", use.accesses, use.wavefronts,
+                                use.minimum, use.distributed_accesses);
+    for (const trace::SharedLine& l : use.conflicts) s += fmt::format("; {}: {}-way", l.accesses, l.ways);
+    return s;
+  });
+  // 40 threads: a warp of 32, one of 8. The text has no lines.
+  EXPECT_EQ(child.output, "4 accesses, 80 wavefronts, minimum 4, distributed 0; 4: 32-way");
+}
+
 TEST(Grade, AWrongElementIsNamedInOneLine) {
   const std::string verdict = graded(kernel(kWrongAtThree));
   EXPECT_THAT(verdict, HasSubstr("score 5/10\n"));

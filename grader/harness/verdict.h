@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "grader/emulator/machine/diagnostic.h"
+#include "grader/emulator/trace/trace.h"
 #include "grader/harness/resources.h"
 
 namespace handoff::harness {
@@ -33,6 +34,17 @@ struct FoundDiagnostic {
   std::string input;      ///< which of the harness's cases: "128 threads, n = 1000"
 };
 
+/// What the kernel's own accesses of shared memory took of its banks. See trace/bank_conflicts.h for the counts.
+struct SharedMemoryUse {
+  uint64_t accesses = 0;                     ///< warps' loads, stores and atomics of their own CTA's shared memory
+  uint64_t wavefronts = 0;                   ///< passes through the banks that these took
+  uint64_t minimum = 0;                      ///< passes that they would have taken without bank conflicts
+  uint64_t distributed_accesses = 0;         ///< of other CTAs' shared memory; these have no part in the others
+  std::vector<trace::SharedLine> conflicts;  ///< lines with wavefronts above the minimum, the dearest first
+  /// Wavefronts above the minimum.
+  uint64_t above() const { return wavefronts - minimum; }
+};
+
 /// The result of one exercise.
 struct Verdict {
   std::string exercise;    ///< "04a"
@@ -54,6 +66,7 @@ struct Verdict {
   std::string reproduce;                     ///< "--schedule random --seed 3", empty if all passed
   std::string output;                        ///< kernel printf of the nominal run
   uint64_t modeled_cycles = 0;               ///< of the nominal run of the last case
+  SharedMemoryUse shared_memory;             ///< of the same run as `modeled_cycles`
   Resources resources;                       ///< of the kernel, compiled for sm_100a
   /// Launches, and the harness's distinct inputs among them.
   ///@{

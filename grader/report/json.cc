@@ -16,6 +16,7 @@ namespace {
 namespace fs = std::filesystem;
 using harness::FoundDiagnostic;
 using harness::Resources;
+using harness::SharedMemoryUse;
 using harness::TestOutcome;
 using harness::Verdict;
 using Json = nlohmann::ordered_json;
@@ -111,6 +112,36 @@ Resources resources_from(const Json& j) {
   return r;
 }
 
+Json shared_memory_json(const SharedMemoryUse& use) {
+  Json conflicts = Json::array();
+  for (const trace::SharedLine& line : use.conflicts) {
+    conflicts.push_back({{"file", line.place.file},
+                         {"line", line.place.line},
+                         {"accesses", line.accesses},
+                         {"wavefronts", line.wavefronts},
+                         {"minimum", line.minimum},
+                         {"ways", line.ways}});
+  }
+  return {{"accesses", use.accesses},
+          {"wavefronts", use.wavefronts},
+          {"minimum", use.minimum},
+          {"distributed_accesses", use.distributed_accesses},
+          {"conflicts", std::move(conflicts)}};
+}
+
+SharedMemoryUse shared_memory_from(const Json& j) {
+  SharedMemoryUse use;
+  use.accesses = j.at("accesses");
+  use.wavefronts = j.at("wavefronts");
+  use.minimum = j.at("minimum");
+  use.distributed_accesses = j.at("distributed_accesses");
+  for (const Json& c : j.at("conflicts")) {
+    use.conflicts.push_back(
+        {{c.at("file"), c.at("line")}, c.at("accesses"), c.at("wavefronts"), c.at("minimum"), c.at("ways")});
+  }
+  return use;
+}
+
 Json verdict_json(const Verdict& v) {
   Json tests = Json::array(), diagnostics = Json::array();
   for (const TestOutcome& t : v.tests) tests.push_back(test_json(t));
@@ -127,6 +158,7 @@ Json verdict_json(const Verdict& v) {
           {"tests", std::move(tests)},
           {"diagnostics", std::move(diagnostics)},
           {"modeled_cycles", v.modeled_cycles},
+          {"shared_memory", shared_memory_json(v.shared_memory)},
           {"state", v.state},
           {"deadlock_schedule", v.deadlock_schedule},
           {"reproduce", v.reproduce},
@@ -155,6 +187,7 @@ Verdict verdict_from(const Json& j) {
   for (const Json& t : j.at("tests")) v.tests.push_back(test_from(t));
   for (const Json& d : j.at("diagnostics")) v.diagnostics.push_back(diagnostic_from(d));
   v.modeled_cycles = j.at("modeled_cycles");
+  v.shared_memory = shared_memory_from(j.at("shared_memory"));
   v.state = j.at("state").get<std::vector<std::string>>();
   v.deadlock_schedule = j.at("deadlock_schedule");
   v.reproduce = j.at("reproduce");

@@ -50,6 +50,7 @@ Verdict full_verdict() {
   v.reproduce = "--schedule random --seed 3";
   v.output = "printed";
   v.modeled_cycles = 1234567890123ULL;
+  v.shared_memory = {64, 1088, 64, 5, {{{"kernel.cu", 31}, 32, 1024, 32, 32}, {{"kernel.cu", 40}, 16, 48, 16, 3}}};
   v.resources = {96, 4104, 16, 24, 32, 65536};
   v.runs = 8;
   v.cases = 3;
@@ -126,6 +127,15 @@ TEST(Json, TellsTheResources) {
                                                    "spill_loads": 24, "stack": 32, "dynamic_smem": 65536})"));
   EXPECT_EQ(report["exercises"][0]["registers"], 96);
   EXPECT_EQ(report["exercises"][0]["shared_bytes"], 4104);
+}
+
+TEST(Json, TellsBankConflicts) {
+  const json report = json::parse(to_json({full_verdict(), Verdict()}));
+  EXPECT_EQ(report["exercises"][0]["shared_memory"], json::parse(R"({
+    "accesses": 64, "wavefronts": 1088, "minimum": 64, "distributed_accesses": 5, "conflicts": [
+      {"file": "kernel.cu", "line": 31, "accesses": 32, "wavefronts": 1024, "minimum": 32, "ways": 32},
+      {"file": "kernel.cu", "line": 40, "accesses": 16, "wavefronts": 48, "minimum": 16, "ways": 3}]})"));
+  EXPECT_EQ(report["exercises"][1]["shared_memory"]["conflicts"], json::array());
 }
 
 TEST(Json, FollowsTheSchema) {

@@ -33,6 +33,8 @@ constexpr size_t kMaxCodeWidth = 66, kMinCodeWidth = 36;  // columns of a source
 constexpr size_t kMaxOutputLines = 5;
 constexpr size_t kMaxDiagnostics = 2;
 constexpr size_t kMaxNotes = 3;
+constexpr size_t kMaxConflicts = 3;
+constexpr char kTied = '\x01';  // a space at which no line ends; harmless() leaves none in a text
 
 enum class Ink { Plain, Good, Bad, Caution, Dim, Strong };
 
@@ -118,6 +120,7 @@ class Screen {
       problem();
     } else if (v_.passed()) {
       facts(true);
+      bank_conflicts();
     } else {
       line("");
       tests();
@@ -194,6 +197,25 @@ class Screen {
     std::string text;
     for (const std::string& fact : facts) text += (text.empty() ? "" : " · ") + fact;
     if (!text.empty()) line("  " + ink(Ink::Dim, wrap(text, o_.width, 4, 2)));
+  }
+
+  // "shared memory: 4,096 wavefronts, 3,072 above the minimum: kernel.cu:31 (8-way), kernel.cu:40 (2-way)"; nothing
+  // where there are no conflicts.
+  void bank_conflicts() {
+    const harness::SharedMemoryUse& use = v_.shared_memory;
+    if (use.above() == 0) return;
+    std::string text =
+        "shared memory: " + grouped(use.wavefronts) + " wavefronts, " + grouped(use.above()) + " above the minimum";
+    const size_t shown = o_.verbose ? use.conflicts.size() : std::min(use.conflicts.size(), kMaxConflicts);
+    for (size_t i = 0; i < shown; ++i) {
+      const trace::SharedLine& line = use.conflicts[i];
+      text +=
+          (i == 0 ? ": " : ", ") + harmless(place_text(line.place)) + kTied + "(" + std::to_string(line.ways) + "-way)";
+    }
+    if (shown < use.conflicts.size()) text += ", " + more(use.conflicts.size() - shown, "line");
+    text = wrap(text, o_.width, 4, 2);
+    std::replace(text.begin(), text.end(), kTied, ' ');
+    line("  " + ink(Ink::Dim, text));
   }
 
   static std::string memory(uint32_t bytes) {

@@ -195,6 +195,36 @@ TEST(Screen, TellsSpillsAndTheStack) {
 )"));
 }
 
+TEST(Screen, TellsBankConflictsInALine) {
+  Verdict v = blank("13a", "gemm-full-empty", 20, 20);
+  v.modeled_cycles = 1234567;
+  v.resources.registers = 96;
+  v.shared_memory = {
+      2048, 4096, 1024, 0, {{{"kernel.cu", 31}, 256, 2944, 256, 32}, {{"kernel.cu", 40}, 64, 448, 64, 8}}};
+  EXPECT_THAT(render(v, options()), HasSubstr(R"(
+  1,234,567 modeled cycles · registers 96
+  shared memory: 4,096 wavefronts, 3,072 above the minimum: kernel.cu:31 (32-way),
+    kernel.cu:40 (8-way)
+)"));
+  for (uint32_t line : {50, 60}) v.shared_memory.conflicts.push_back({{"kernel.cu", line}, 1, 3, 1, 3});
+  EXPECT_THAT(render(v, options()), HasSubstr(R"(
+  shared memory: 4,096 wavefronts, 3,072 above the minimum: kernel.cu:31 (32-way),
+    kernel.cu:40 (8-way), kernel.cu:50 (3-way), … 1 more line (--verbose shows all)
+)"));
+  RenderOptions all = options();
+  all.verbose = true;
+  EXPECT_THAT(render(v, all), HasSubstr("kernel.cu:60 (3-way)"));
+  v.shared_memory.wavefronts = v.shared_memory.minimum;
+  EXPECT_THAT(render(v, options()), Not(HasSubstr("wavefronts")));
+}
+
+// As with cycles: what a wrong kernel does to the banks is of no use.
+TEST(Screen, AWrongKernelsBankConflictsAreNotTold) {
+  Verdict v = missing_wait();
+  v.shared_memory = {32, 1024, 32, 0, {{{"kernel.cu", 31}, 32, 1024, 32, 32}}};
+  EXPECT_THAT(render(v, options()), Not(HasSubstr("wavefronts")));
+}
+
 TEST(Screen, AWrongKernelsResourcesComeLast) {
   Verdict v = missing_wait();
   v.modeled_cycles = 1214;

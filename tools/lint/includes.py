@@ -3,7 +3,7 @@
 
 A file may include headers of its own layer and of lower layers, never of a higher one:
 
-    cli > conformance > report > harness > device > emulator > trace > check > async > machine > ptx
+    cli > conformance > timing > report > harness > device > emulator > trace > check > async > machine > ptx
 
 Programs that stand beside them, exercises/*/grade.cc and grader/bench/, may include harness and everything below it; nothing
 includes them but themselves. Project headers are included by their path from the root, and each
@@ -19,6 +19,7 @@ import tree
 LAYERS = [
     ("cli", "grader/cli"),
     ("conformance", "grader/conformance"),
+    ("timing", "grader/timing"),
     ("report", "grader/report"),
     ("harness", "grader/harness"),
     ("device", "grader/device"),

@@ -1,20 +1,25 @@
 // scope-too-narrow: the wrong kernel of the page docs/diagnostics/scope-too-narrow.md.
-// expect: scope-too-narrow @ 9
+// expect: scope-too-narrow @ 15
 // run: --grid 2 --block 1 --arg in:64 --arg out:64 --arg int:64
 #include "course.cuh"
 
 // begin
 #line 1 "kernel.cu"
-__device__ int flag;
-
-extern "C" __global__ void example(const float* in, float* out, int n) {
-  if (blockIdx.x == 0) {
-    out[0] = in[0];
-    asm volatile("st.release.cta.s32 [%0], 1;" ::"l"(&flag) : "memory");
+extern "C" __global__ void __cluster_dims__(2) example(const float* in, float* out, int n) {
+  __shared__ float box;
+  __shared__ uint64_t full;
+  ptx::mbarrier_init(&full, 1);
+  ptx::fence_mbarrier_init(ptx::sem_release, ptx::scope_cluster);
+  ptx::barrier_cluster_arrive();
+  ptx::barrier_cluster_wait();
+  if (ptx::get_sreg_cluster_ctarank() == 1) {
+    *static_cast<float*>(__cluster_map_shared_rank(&box, 0)) = in[0];
+    uint64_t* full_there = static_cast<uint64_t*>(__cluster_map_shared_rank(&full, 0));
+    ptx::mbarrier_arrive(ptx::sem_release, ptx::scope_cluster, ptx::space_cluster, full_there);
   } else {
-    int seen = 0;
-    while (seen == 0) asm volatile("ld.acquire.cta.s32 %0, [%1];" : "=r"(seen) : "l"(&flag) : "memory");
-    out[1] = out[0] + in[1];
+    while (!ptx::mbarrier_try_wait_parity(&full, 0)) {
+    }
+    out[0] = box;
   }
 }
 // end

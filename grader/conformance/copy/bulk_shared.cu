@@ -1,6 +1,7 @@
 // cp.async.bulk from shared memory to shared memory of the own CTA, by a shared::cluster address
 // run: --out 256
 // source: PTX §9.7.9.25.4.1
+// fault: bad-copy
 #include <cstdint>
 
 __device__ uint32_t shared_address(const void* p) { return static_cast<uint32_t>(__cvta_generic_to_shared(p)); }

@@ -1,6 +1,7 @@
 // red.async into the own CTA: every operation, one cell per lane, bytes counted by the mbarrier
 // run: --out 416
 // source: PTX §9.7.13.8
+// fault: bad-copy
 #include <cstdint>
 
 __device__ uint32_t shared_address(const void* p) { return static_cast<uint32_t>(__cvta_generic_to_shared(p)); }

@@ -1,6 +1,7 @@
 // cp.reduce.async.bulk to shared memory of the own CTA: every operation that there is, on one mbarrier
 // run: --out 768
 // source: PTX §9.7.9.25.4.2
+// fault: bad-copy
 #include <cstdint>
 
 __device__ uint32_t shared_address(const void* p) { return static_cast<uint32_t>(__cvta_generic_to_shared(p)); }

@@ -1,6 +1,7 @@
 // st.async into the own CTA: scalars and vectors of every width, their bytes counted by the mbarrier
 // run: --out 512
 // source: PTX §9.7.9.12
+// fault: bad-copy
 #include <cstdint>
 
 __device__ uint32_t shared_address(const void* p) { return static_cast<uint32_t>(__cvta_generic_to_shared(p)); }

@@ -41,13 +41,17 @@ __device__ uint64_t one_nan(const uint32_t* in, uint32_t row, uint32_t which) {
   return operand(in, row, which);
 }
 
-// Result `number` of this row.
-#define FORM(number, instruction)                                              \
-  {                                                                            \
-    uint64_t result;                                                           \
-    asm volatile(instruction " %0, %1, %2;" : "=l"(result) : "l"(a), "l"(b));  \
-    out[2 * (number * kRows + row)] = static_cast<uint32_t>(result);           \
-    out[2 * (number * kRows + row) + 1] = static_cast<uint32_t>(result >> 32); \
+// Result `number` of this row. The destination is a register for f64: of a 64-bit one, ptxas makes the two words
+// that are stored by a conversion to integers.
+#define FORM(number, instruction)                                               \
+  {                                                                             \
+    double result;                                                              \
+    asm volatile(instruction " %0, %1, %2;"                                     \
+                 : "=d"(result)                                                 \
+                 : "d"(__longlong_as_double(a)), "d"(__longlong_as_double(b))); \
+    const uint64_t bits = __double_as_longlong(result);                         \
+    out[2 * (number * kRows + row)] = static_cast<uint32_t>(bits);              \
+    out[2 * (number * kRows + row) + 1] = static_cast<uint32_t>(bits >> 32);    \
   }
 
 extern "C" __global__ void conformance(const uint32_t* in, uint32_t* out) {

@@ -154,6 +154,8 @@ void register_remote_store_decoders(machine::DecoderTable& table);
 void register_cp_async_decoders(machine::DecoderTable& table);
 /// cp.async.bulk.tensor and its kin (tensor_copy.cc).
 void register_tensor_copy_decoders(machine::DecoderTable& table);
+/// tensormap.replace and tensormap.cp_fenceproxy (tensor_map_ops.cc).
+void register_tensor_map_decoders(machine::DecoderTable& table);
 /// tcgen05.* (tcgen05.cc).
 void register_tcgen05_decoders(machine::DecoderTable& table);
 /// What is wrong with tensor memory at the CTA's end, and the end of its allocations.

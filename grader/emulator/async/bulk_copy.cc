@@ -16,7 +16,6 @@
 namespace handoff::async {
 namespace {
 
-namespace timing = machine::timing;
 using machine::AsyncOpInfo;
 using machine::DecodeContext;
 using machine::for_lanes;
@@ -231,13 +230,13 @@ std::string decode_bulk(DecodeContext& c, const ptx::Resolved& r, const ptx::Sta
   inst->ends_slice = 1;
   inst->list = c.pool(pool);
   inst->list_size = static_cast<uint16_t>(pool.size());
-  inst->cost = timing::kTmaIssue;
+  inst->cost = c.timing().tma_issue;
   return {};
 }
 
-std::string decode_prefetch(DecodeContext&, const ptx::Resolved&, const ptx::Statement&, Inst* inst) {
+std::string decode_prefetch(DecodeContext& c, const ptx::Resolved&, const ptx::Statement&, Inst* inst) {
   inst->fn = prefetch;
-  inst->cost = timing::kTmaIssue;
+  inst->cost = c.timing().tma_issue;
   return {};
 }
 std::string decode_commit(DecodeContext&, const ptx::Resolved&, const ptx::Statement&, Inst* inst) {

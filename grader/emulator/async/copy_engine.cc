@@ -23,7 +23,6 @@
 namespace handoff::async {
 namespace {
 
-namespace timing = machine::timing;
 using machine::AsyncOpInfo;
 using machine::Domain;
 using machine::lanes;
@@ -135,7 +134,7 @@ void enter(Copy& c) {
     }
     state(owner).in_flight.push_back({info.id, info.inst, false, true, info.bytes});
     if (!c.reduces) {
-      std::memset(owner.shared(offset), machine::kPoison, info.shared_bytes);
+      c.poison();
       machine::touch_shared(owner);
     }
   }
@@ -236,13 +235,14 @@ void start_at(Warp& w, const Inst& inst, int lane, std::shared_ptr<Copy> copy, u
 }
 
 void start(Warp& w, const Inst& inst, int lane, const std::vector<std::shared_ptr<Copy>>& copies) {
+  const machine::TimingModel& timing = timing_of(*w.cta->launch);
   const AsyncOpInfo& info = copies.front()->info;
   const bool store = info.destination_region == machine::Region::Global;
   const uint64_t begin = std::max(w.time, w.cta->copy_engine_free);
-  const uint64_t moved = begin + std::max<uint64_t>(1, info.bytes / timing::kTmaBytesPerCycle);
+  const uint64_t moved = begin + std::max<uint64_t>(1, info.bytes / timing.tma_bytes_per_cycle);
   w.cta->copy_engine_free = moved;
-  const uint64_t read_at = moved + (store ? timing::kTmaStoreRead : timing::kTmaLatency / 2);
-  for (const std::shared_ptr<Copy>& copy : copies) start_at(w, inst, lane, copy, read_at, moved + timing::kTmaLatency);
+  const uint64_t read_at = moved + (store ? timing.tma_store_read : timing.tma_latency / 2);
+  for (const std::shared_ptr<Copy>& copy : copies) start_at(w, inst, lane, copy, read_at, moved + timing.tma_latency);
 }
 
 bool pool_address(const machine::MemoryOperand& m, std::vector<uint32_t>& pool, uint32_t at) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <cstring>
 #include <memory>
 #include <vector>
 
@@ -23,6 +24,11 @@ struct Copy {
   uint32_t pieces_left = 1;           ///< pieces of `staging` that are not written yet
 
   virtual ~Copy() = default;
+  /// Fills the destination in shared memory with poison, as far as the copy will write it.
+  virtual void poison() {
+    std::memset(info.destination_owner->shared(static_cast<uint32_t>(info.destination)), machine::kPoison,
+                info.shared_bytes);
+  }
   /// Fills `staging` from the source.
   virtual void read() = 0;
   /// Writes bytes [from, from + bytes) of `staging` to where they belong; both are multiples of 16.
@@ -39,7 +45,7 @@ void start(Warp& w, const Inst& inst, int lane, const std::vector<std::shared_pt
 void start_at(Warp& w, const Inst& inst, int lane, std::shared_ptr<Copy> copy, uint64_t read_at, uint64_t written_at);
 /// Makes the lanes of one instruction issue one behind the other: to be called behind start() for each lane of `mask`.
 inline void space_out(Warp& w, int lane, LaneMask mask) {
-  w.time += lane == 31 - __builtin_clz(mask) ? 0 : machine::timing::kTmaIssue;
+  w.time += lane == 31 - __builtin_clz(mask) ? 0 : timing_of(*w.cta->launch).tma_issue;
 }
 
 /// What the modifiers of a load say of its destinations.

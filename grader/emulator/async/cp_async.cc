@@ -15,7 +15,6 @@
 namespace handoff::async {
 namespace {
 
-namespace timing = machine::timing;
 using machine::AsyncOpInfo;
 using machine::DecodeContext;
 using machine::Domain;
@@ -153,7 +152,7 @@ void issue(Warp& w, const Inst& i, LaneMask mask) {
       o->async_op(c.info, AsyncOpInfo::Milestone::Issued);
     event->copies.push_back(std::move(c));
   });
-  w.cta->domain->add_completion(std::move(event), w.time + timing::kCpAsyncLatency);
+  w.cta->domain->add_completion(std::move(event), w.time + timing_of(*w.cta->launch).cp_async_latency);
 }
 
 void notify(Warp& w, const Inst& i, LaneMask mask, GroupEvent::Kind kind, uint32_t allowed) {
@@ -229,7 +228,7 @@ std::string decode_copy(DecodeContext& c, const ptx::Resolved& r, const ptx::Sta
     inst->c = c.source(s.operands[3], predicate ? Type::Pred : Type::U32);
     if (predicate) inst->sub |= kIgnoreSource;
   }
-  inst->cost = timing::kGlobalStore;
+  inst->cost = c.timing().global_store;
   return {};
 }
 std::string decode_commit(DecodeContext&, const ptx::Resolved&, const ptx::Statement&, Inst* inst) {
@@ -255,7 +254,7 @@ std::string decode_mbarrier_arrive(DecodeContext& c, const ptx::Resolved& r, con
   inst->offset = m.offset;
   inst->sub = static_cast<uint8_t>((m.wide ? kDstWide : 0) | (r.has("noinc") ? kIgnoreSource : 0));
   inst->width = m.space == ptx::Space::Generic ? 1 : 0;
-  inst->cost = timing::kMbarrierOp;
+  inst->cost = c.timing().mbarrier_op;
   return {};
 }
 

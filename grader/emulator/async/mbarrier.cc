@@ -26,7 +26,6 @@
 namespace handoff::async {
 namespace {
 
-namespace timing = machine::timing;
 using machine::DecodeContext;
 using machine::for_lanes;
 using machine::Fragment;
@@ -73,7 +72,8 @@ void check_completion(Cta& owner, Mbarrier& b, const Inst* i, uint64_t when) {
   b.pending = b.expected;
   b.announced = b.arrived = 0;
   owner.launch->progress_mark = owner.launch->warp_instructions;
-  machine::wake(*owner.domain, WaitTarget::Kind::Mbarrier, &owner, b.offset, when + timing::kMbarrierWakeup);
+  machine::wake(*owner.domain, WaitTarget::Kind::Mbarrier, &owner, b.offset,
+                when + timing_of(*owner.launch).mbarrier_wakeup);
 }
 
 void add_tx(Cta& owner, Mbarrier& b, int64_t bytes, const char* what) {
@@ -335,13 +335,13 @@ std::string decode_init(DecodeContext& c, const ptx::Resolved& r, const ptx::Sta
   inst->fn = init;
   set_address(c, r, s.operands[0], inst);
   inst->b = c.source(s.operands[1], Type::U32);
-  inst->cost = timing::kMbarrierOp;
+  inst->cost = c.timing().mbarrier_op;
   return {};
 }
 std::string decode_inval(DecodeContext& c, const ptx::Resolved& r, const ptx::Statement& s, Inst* inst) {
   inst->fn = inval;
   set_address(c, r, s.operands[0], inst);
-  inst->cost = timing::kMbarrierOp;
+  inst->cost = c.timing().mbarrier_op;
   return {};
 }
 std::string decode_tx(DecodeContext& c, const ptx::Resolved& r, const ptx::Statement& s, Inst* inst) {
@@ -349,7 +349,7 @@ std::string decode_tx(DecodeContext& c, const ptx::Resolved& r, const ptx::State
   set_address(c, r, s.operands[0], inst);
   inst->b = c.source(s.operands[1], Type::U32);
   inst->width = pack_sem(r, Sem::Relaxed);
-  inst->cost = timing::kMbarrierOp;
+  inst->cost = c.timing().mbarrier_op;
   return {};
 }
 
@@ -368,7 +368,7 @@ std::string decode_arrive(DecodeContext& c, const ptx::Resolved& r, const ptx::S
   if (r.has("noComplete")) inst->sub |= kNoComplete;
   if (r.spec->op == ptx::Op::MbarrierArriveDrop) inst->sub |= kDrop;
   inst->width = pack_sem(r, Sem::Release);
-  inst->cost = timing::kMbarrierOp;
+  inst->cost = c.timing().mbarrier_op;
   return {};
 }
 
@@ -387,7 +387,7 @@ std::string decode_wait(DecodeContext& c, const ptx::Resolved& r, const ptx::Sta
   }
   if (r.spec->op == ptx::Op::MbarrierTryWait) inst->sub |= kTry;
   inst->width = pack_sem(r, Sem::Acquire);
-  inst->cost = timing::kMbarrierOp;
+  inst->cost = c.timing().mbarrier_op;
   return {};
 }
 

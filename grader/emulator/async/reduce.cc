@@ -16,12 +16,13 @@ template <class T>
 T combine(ReduceOp op, T a, T b) {
   if constexpr (std::is_floating_point_v<T>) {
     switch (op) {
+      // −0 is less than +0, as an H200 says.
       case ReduceOp::Min:
-        return std::fmin(a, b);
+        return a == b ? (std::signbit(a) ? a : b) : std::fmin(a, b);
       case ReduceOp::Max:
-        return std::fmax(a, b);
+        return a == b ? (std::signbit(a) ? b : a) : std::fmax(a, b);
       default:
-        return a + b;
+        return a + b;  // of f32, too, subnormal numbers are kept: an H200 flushes neither operands nor sum
     }
   } else {
     using U = std::make_unsigned_t<T>;
@@ -47,13 +48,6 @@ T combine(ReduceOp op, T a, T b) {
     }
     return a;
   }
-}
-
-float flushed(float v) { return std::fpclassify(v) == FP_SUBNORMAL ? std::copysign(0.0f, v) : v; }
-/// The f32 add flushes subnormal inputs and results to signed zero; the f64 add and the .noftz adds of f16 and bf16 do
-/// not.
-float combine_f32(ReduceOp op, float a, float b) {
-  return op == ReduceOp::Add ? flushed(flushed(a) + flushed(b)) : combine(op, a, b);
 }
 
 template <class T, T (*Combine)(ReduceOp, T, T) = combine<T>>
@@ -108,7 +102,7 @@ void reduce_bytes(ReduceOp op, Type type, std::byte* d, const std::byte* s, uint
       each_half<machine::bf16_to_float, machine::float_to_bf16>(op, d, s, bytes);
       break;
     case Type::F32:
-      each<float, combine_f32>(op, d, s, bytes);
+      each<float>(op, d, s, bytes);
       break;
     case Type::F64:
       each<double>(op, d, s, bytes);

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <bit>
+#include <cmath>
 #include <cstring>
 #include <limits>
 #include <vector>
@@ -50,14 +51,17 @@ TEST(ReduceTest, WrappingCounters) {
   }
 }
 
-TEST(ReduceTest, SinglePrecisionAddFlushesSubnormals) {
+// As recorded on an H200: copy/reduce_f32, copy/reduce_f16 and copy/reduce_bf16 of the conformance suite.
+TEST(ReduceTest, FloatsKeepSubnormalsAndOrderZeros) {
   const float tiny = std::numeric_limits<float>::denorm_min(), smallest = std::numeric_limits<float>::min();
   EXPECT_EQ(one<float>(ReduceOp::Add, Type::F32, 1.5f, 2.25f), 3.75f);
-  EXPECT_EQ(one<float>(ReduceOp::Add, Type::F32, tiny, tiny), 0.0f);
-  EXPECT_EQ(one<float>(ReduceOp::Add, Type::F32, smallest, tiny), smallest);
-  // A subnormal result, of −1.5 · 2^−126 + 2^−126, keeps its sign.
-  const float result = one<float>(ReduceOp::Add, Type::F32, -1.5f * smallest, smallest);
-  EXPECT_EQ(std::bit_cast<uint32_t>(result), 0x80000000u);
+  EXPECT_EQ(one<float>(ReduceOp::Add, Type::F32, tiny, tiny), 2 * tiny);
+  EXPECT_EQ(one<float>(ReduceOp::Add, Type::F32, smallest, tiny), smallest + tiny);
+  EXPECT_EQ(one<float>(ReduceOp::Add, Type::F32, -1.5f * smallest, smallest), -0.5f * smallest);
+  for (const auto& [a, b] : {std::pair{0.0f, -0.0f}, std::pair{-0.0f, 0.0f}}) {
+    EXPECT_TRUE(std::signbit(one<float>(ReduceOp::Min, Type::F32, a, b)));
+    EXPECT_FALSE(std::signbit(one<float>(ReduceOp::Max, Type::F32, a, b)));
+  }
 }
 
 TEST(ReduceTest, DoubleAndHalfKeepSubnormals) {

@@ -15,7 +15,6 @@
 namespace handoff::async {
 namespace {
 
-namespace timing = machine::timing;
 using machine::AsyncOpInfo;
 using machine::DecodeContext;
 using machine::for_lanes;
@@ -54,6 +53,13 @@ void issue(Warp& w, const Inst& i, LaneMask mask) {
   const auto op = static_cast<ReduceOp>(i.width);
   const auto element = static_cast<uint32_t>(ptx::size_of(type));
   const uint32_t count = i.list_size - kElements;
+  if (w.cta->launch->config.cluster.volume() == 1) {
+    throw make_fault(
+        "bad-copy",
+        fmt::format("{} in a launch without clusters, where an H200 stops with an illegal instruction",
+                    op == ReduceOp::None ? "st.async" : "red.async"),
+        "It stores to another CTA of the cluster: launch with a cluster of two or more, or store plainly.");
+  }
   const SharedWindow window = (i.sub & kGeneric) != 0 ? SharedWindow::Generic : SharedWindow::Cluster;
   for_lanes(mask, [&](int l) {
     auto copy = std::make_shared<RemoteStore>();
@@ -87,7 +93,7 @@ void issue(Warp& w, const Inst& i, LaneMask mask) {
       const std::byte* reg = w.regs + pool[kElements + e] + static_cast<size_t>(l) * std::max(element, 4u);
       std::memcpy(copy->staging.data() + size_t{e} * element, reg, element);
     }
-    start_at(w, i, l, std::move(copy), w.time, w.time + timing::kRemoteStore);
+    start_at(w, i, l, std::move(copy), w.time, w.time + timing_of(*w.cta->launch).remote_store);
   });
 }
 
@@ -124,7 +130,7 @@ std::string decode(DecodeContext& c, const ptx::Resolved& r, const ptx::Statemen
   inst->ends_slice = 1;
   inst->list = c.pool(pool);
   inst->list_size = static_cast<uint16_t>(pool.size());
-  inst->cost = timing::kSharedStore;
+  inst->cost = c.timing().shared_store;
   return {};
 }
 

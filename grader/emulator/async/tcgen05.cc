@@ -27,7 +27,6 @@
 
 namespace handoff::async {
 
-namespace timing = machine::timing;
 using machine::AsyncOpInfo;
 using machine::DecodeContext;
 using machine::Domain;
@@ -288,8 +287,9 @@ TensorCell place_of(Warp& w, const Inst& i, LaneMask mask, const TensorAccessFor
 
 /// Both halves of an access that takes its time: it is done when the pipe of the warp is through with it.
 void take_time(Warp& w, std::unordered_map<uint32_t, uint64_t>& done, const TensorAccessForm& form) {
+  const machine::TimingModel& timing = timing_of(*w.cta->launch);
   uint64_t& t = done[w.index];
-  t = std::max(t, w.time + timing::kTmemAccess) + form.registers() * 128 / timing::kTmemBytesPerCycle;
+  t = std::max(t, w.time + timing.tmem_access) + form.registers() * 128 / timing.tmem_bytes_per_cycle;
 }
 
 /// ld, st: a = address, list = registers.
@@ -458,6 +458,7 @@ void add_regions(const std::vector<TensorMemoryBlock>& blocks, bool write, std::
 }
 
 void issue_mma(Warp& w, const Inst& i, int lane) {
+  const machine::TimingModel& timing = timing_of(*w.cta->launch);
   Cta& cta = *w.cta;
   machine::Launch& launch = *cta.launch;
   TensorCore& core = state(cta).tensor;
@@ -555,13 +556,13 @@ void issue_mma(Warp& w, const Inst& i, int lane) {
   }
   // The initiation interval is the larger of the arithmetic's and of the operands' way from shared memory; SEMA.
   const uint32_t rows = (tensor_a ? 0u : op.instruction.m) + op.instruction.n;
-  const uint64_t interval = std::max<uint64_t>(op.instruction.n / 2u, rows * 32 / timing::kMmaSharedBytesPerCycle);
-  const uint64_t fixed = tensor_a                 ? timing::kMmaFixedTensorA
-                         : op.instruction.m == 64 ? timing::kMmaFixed64
-                                                  : timing::kMmaFixed128;
+  const uint64_t interval = std::max<uint64_t>(op.instruction.n / 2u, rows * 32 / timing.mma_shared_bytes_per_cycle);
+  const uint64_t fixed = tensor_a                 ? timing.mma_fixed_tensor_a
+                         : op.instruction.m == 64 ? timing.mma_fixed_64
+                                                  : timing.mma_fixed_128;
   const uint64_t start = std::max(w.time, core.free);
   core.free = start + interval;
-  item->time = start + fixed + op.instruction.n / 2u - timing::kMbarrierWakeup - timing::kMbarrierOp;
+  item->time = start + fixed + op.instruction.n / 2u - timing.mbarrier_wakeup - timing.mbarrier_op;
   item->inst = &i;
   item->warp = &w;
   item->lane = lane;
@@ -613,7 +614,7 @@ void commit(Warp& w, const Inst& i, LaneMask mask) {
     if (behind == core.queue.end()) {
       auto event = std::make_unique<EmptyCommitEvent>();
       event->item = item;
-      w.cta->domain->add_completion(std::move(event), w.time + timing::kMbarrierOp);
+      w.cta->domain->add_completion(std::move(event), w.time + timing_of(*w.cta->launch).mbarrier_op);
       return;
     }
     item.time = (*behind)->time;
@@ -635,7 +636,7 @@ std::string decode_alloc(DecodeContext& c, const ptx::Resolved& r, const ptx::St
   inst->width = m.wide ? 8 : 4;
   inst->offset = m.offset;
   inst->b = c.source(s.operands[1], Type::B32);
-  inst->cost = timing::kTmemAlloc;
+  inst->cost = c.timing().tmem_alloc;
   return {};
 }
 std::string decode_dealloc(DecodeContext& c, const ptx::Resolved& r, const ptx::Statement& s, Inst* inst) {
@@ -645,7 +646,7 @@ std::string decode_dealloc(DecodeContext& c, const ptx::Resolved& r, const ptx::
   inst->ends_slice = 1;
   inst->a = c.source(s.operands[0], Type::B32);
   inst->b = c.source(s.operands[1], Type::B32);
-  inst->cost = timing::kTmemAlloc;
+  inst->cost = c.timing().tmem_alloc;
   return {};
 }
 std::string decode_relinquish(DecodeContext&, const ptx::Resolved& r, const ptx::Statement&, Inst* inst) {
@@ -723,10 +724,10 @@ std::string decode_wait(DecodeContext&, const ptx::Resolved& r, const ptx::State
   inst->sub = r.spec->name == "tcgen05.wait::st" ? 1 : 0;
   return {};
 }
-std::string decode_fence(DecodeContext&, const ptx::Resolved& r, const ptx::Statement&, Inst* inst) {
+std::string decode_fence(DecodeContext& c, const ptx::Resolved& r, const ptx::Statement&, Inst* inst) {
   inst->fn = fence;
   inst->sub = r.spec->name == "tcgen05.fence::after_thread_sync" ? 1 : 0;
-  inst->cost = timing::kAlu;
+  inst->cost = c.timing().alu;
   return {};
 }
 
@@ -740,7 +741,7 @@ std::string decode_commit(DecodeContext& c, const ptx::Resolved& r, const ptx::S
   inst->a = m.slot;
   inst->width = m.wide ? 8 : 4;
   inst->offset = m.offset;
-  inst->cost = timing::kMbarrierOp;
+  inst->cost = c.timing().mbarrier_op;
   return {};
 }
 
@@ -792,7 +793,7 @@ std::string decode_mma(DecodeContext& c, const ptx::Resolved& r, const ptx::Stat
   inst->imm = static_cast<uint64_t>(r.has("kind::tf32") ? MmaKind::Tf32 : MmaKind::F16) | scale << 8;
   inst->list = c.pool(pool);
   inst->list_size = static_cast<uint16_t>(pool.size());
-  inst->cost = timing::kMbarrierOp;
+  inst->cost = c.timing().mbarrier_op;
   return {};
 }
 

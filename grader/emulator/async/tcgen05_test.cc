@@ -750,7 +750,7 @@ TEST(TensorAccessTest, AWaitTakesTheTimeThatIsLeft) {
   };
   const std::string load = "tcgen05.ld.sync.aligned.32x32b.x64.b32 $all, [%r10];\n";
   const std::string store = "tcgen05.st.sync.aligned.32x32b.x64.b32 [%r10], $all;\n";
-  const uint32_t least = 64 * 128 / machine::timing::kTmemBytesPerCycle;
+  const uint32_t least = 64 * 128 / machine::kBlackwell.tmem_bytes_per_cycle;
   EXPECT_GE(cycles(load + "tcgen05.wait::ld.sync.aligned;\n"), least);
   EXPECT_GE(cycles(store + "tcgen05.wait::st.sync.aligned;\n"), least);
   EXPECT_LT(cycles(load), least) << "without a wait";
@@ -1347,8 +1347,8 @@ TEST(MmaTest, TakesItsTurnInTheTensorCore) {
     EXPECT_TRUE(clean(o));
     return o.out[size_t{128} * n];
   };
-  EXPECT_NEAR(cycles(128, 256, 1), machine::timing::kMmaFixed128 + 128, 40);
-  EXPECT_NEAR(cycles(64, 256, 1), machine::timing::kMmaFixed64 + 128, 40);
+  EXPECT_NEAR(cycles(128, 256, 1), machine::kBlackwell.mma_fixed_128 + 128, 40);
+  EXPECT_NEAR(cycles(64, 256, 1), machine::kBlackwell.mma_fixed_64 + 128, 40);
   EXPECT_NEAR(cycles(128, 256, 4) - cycles(128, 256, 1), 3 * 128, 8);
   EXPECT_NEAR(cycles(128, 128, 4) - cycles(128, 128, 1), 3 * 64, 8);
 }

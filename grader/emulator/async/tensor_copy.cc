@@ -32,7 +32,6 @@
 namespace handoff::async {
 namespace {
 
-namespace timing = machine::timing;
 using machine::AsyncOpInfo;
 using machine::ByteRun;
 using machine::DecodeContext;
@@ -144,6 +143,12 @@ struct TensorCopy : Copy {
       flush_subnormals(staging);
   }
 
+  /// Between rows that are shorter than the swizzle span an H200 leaves the bytes alone.
+  void poison() override {
+    each_chunk(0, info.bytes,
+               [](uint32_t, std::byte* in_shared, uint32_t n) { std::memset(in_shared, machine::kPoison, n); });
+  }
+
   void write(uint32_t from, uint32_t bytes) override {
     if (loads()) {
       each_chunk(from, bytes, [&](uint32_t packed, std::byte* in_shared, uint32_t n) {
@@ -218,6 +223,21 @@ TensorMapArgs read_map(Warp& w, int lane, uint64_t address, uint64_t rank, bool 
         "Encode the map with boxDim = {columns, 1}; the instruction moves four such boxes.");
   }
   return map;
+}
+
+/// An H200 stops with an illegal instruction where the first byte of the box's rows is not 16-byte aligned, wherever
+/// the box lies. (The base and the strides of a map are aligned, so this is a matter of the first coordinate.)
+void check_start(Warp& w, int lane, const TensorCopy& c) {
+  const int64_t at = int64_t{c.start_at[0]} * element_bytes(c.map.tensor_data_type);
+  if (at % 16 == 0) return;
+  throw make_fault(
+      "bad-copy",
+      fmt::format(
+          "{}: the first coordinate of the tensor copy is {}, so its rows start {} bytes from the tensor's, which is "
+          "not a multiple of 16",
+          who(w, lane), c.start_at[0], at),
+      "The innermost coordinate times the element's size is a multiple of 16 bytes; the GPU stops with an illegal "
+      "instruction otherwise.");
 }
 
 /// Size of the box, in the packed order and in shared memory.
@@ -317,8 +337,10 @@ void issue(Warp& w, const Inst& i, LaneMask mask) {
                                       : AsyncOpInfo::Kind::TensorReduce;
     c.noun = "a tensor copy";
     c.by_rows = (i.sub & kRows) != 0;
-    c.map = read_map(w, l, pooled_address(w, pool + kMap, l), i.imm, c.by_rows);
+    info.tensor_map = pooled_address(w, pool + kMap, l);
+    c.map = read_map(w, l, info.tensor_map, i.imm, c.by_rows);
     for (uint32_t k = 0; k < coordinates(i); k++) c.start_at[k] = lanes<int32_t>(w.regs, pool[kCoordinates + k])[l];
+    check_start(w, l, c);
     measure(w, l, c);
     if (direction == kReduce) set_reduction(w, l, c, static_cast<ReduceOp>(i.width));
 
@@ -394,7 +416,7 @@ std::string decode(DecodeContext& c, const ptx::Resolved& r, const ptx::Statemen
   const bool load = r.has("mbarrier::complete_tx::bytes");
   const ptx::Operand& tensor = s.operands[load ? 1 : 0];
   if (tensor.elements.size() != 2) return "the tensor map has no coordinates";
-  const std::vector<ptx::Operand>& indices = tensor.elements[1].elements;
+  const ptx::Operands& indices = tensor.elements[1].elements;
   for (const std::string_view m : r.modifiers) {
     if (m.size() == 2 && m[1] == 'd') inst->imm = static_cast<uint64_t>(m[0] - '0');
   }
@@ -437,7 +459,7 @@ std::string decode(DecodeContext& c, const ptx::Resolved& r, const ptx::Statemen
   inst->ends_slice = 1;
   inst->list = c.pool(pool);
   inst->list_size = static_cast<uint16_t>(pool.size());
-  inst->cost = timing::kTmaIssue;
+  inst->cost = c.timing().tma_issue;
   return {};
 }
 

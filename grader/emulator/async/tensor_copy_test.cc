@@ -28,6 +28,7 @@ const machine::DecoderTable& tensor_decoders() {
   static const machine::DecoderTable kTable = [] {
     machine::DecoderTable t = decoders();
     register_tensor_copy_decoders(t);
+    register_tensor_map_decoders(t);
     return t;
   }();
   return kTable;
@@ -261,10 +262,6 @@ std::vector<uint32_t> model_load(const TensorMapArgs& m, const std::vector<int32
                                  const std::vector<uint32_t>& in) {
   std::vector<uint32_t> out(kTileBytes / 4, kUntouched);
   const uint32_t size = element_bytes(m.tensor_data_type);
-  uint32_t pitch = m.box_dim[0] * size;
-  if (m.swizzle != TensorSwizzle::None && pitch < swizzle_span(m.swizzle)) pitch = swizzle_span(m.swizzle);
-  // What a padded row does not receive is poison: the copy may write anything there.
-  std::memset(bytes_of(out) + offset, 0xff, box_bytes(m) / (m.box_dim[0] * size) * pitch);
   for (const Element& e : model_box(m, at, kTile + offset)) {
     std::byte* to = bytes_of(out) + (e.shared - kTile);
     if (e.global) {
@@ -313,6 +310,12 @@ TEST(TensorCopyTest, LoadsATileOnEverySchedule) {
 
 // --- random boxes ----------------------------------------------------------------------------------------------------
 
+/// The nearest coordinate below whose byte offset is a multiple of 16, as the innermost one must have it.
+int32_t aligned_start(int32_t at, uint32_t size) {
+  const auto step = static_cast<int32_t>(16 / size);
+  return at - (at % step + step) % step;
+}
+
 /// A random map over a buffer of `*bytes` bytes, and a place to start: often partly, sometimes wholly, outside.
 struct RandomBox {
   TensorMapArgs map;
@@ -358,6 +361,7 @@ RandomBox random_box(uint64_t seed, bool store) {
   for (uint32_t i = 0; i < m.tensor_rank; i++) {
     const auto extent = static_cast<uint32_t>(m.global_dim[i]) + (store ? 0 : m.box_dim[i]);
     b.at.push_back(static_cast<int32_t>(below(extent + 1)) - (store ? 0 : static_cast<int32_t>(m.box_dim[i])));
+    if (i == 0) b.at[0] = aligned_start(b.at[0], size);
   }
   b.offset = 128 * below(32);
   return b;
@@ -543,7 +547,8 @@ RandomRows random_rows(uint64_t seed, bool store) {
   b.map = matrix(type, columns, rows, (columns * size + 15) / 16 * 16 + 16 * below(3), inner / size, 1, swizzle);
   b.map.element_strides[1] = 1 + below(8);  // means nothing: there is one row in a box
   if (type == TensorDataType::Bfloat16 && below(2) == 0) b.map.oob_fill = TensorOobFill::NanRequestZeroFma;
-  b.at.push_back(static_cast<int32_t>(below(columns)) - (store ? 0 : static_cast<int32_t>(below(inner / size))));
+  b.at.push_back(aligned_start(
+      static_cast<int32_t>(below(columns)) - (store ? 0 : static_cast<int32_t>(below(inner / size))), size));
   for (int k = 0; k < 4; k++) b.at.push_back(static_cast<int32_t>(below(rows + 4)) - 2);
   if (store) {  // the order of two writes to one row is not defined
     for (int k = 2; k < 5; k++) {
@@ -583,7 +588,6 @@ TEST(TensorCopyTest, Gather4LoadsFourRowsByIndex) {
     const Outcome o = run_tensor(s, {b.map, line_of_words(64, 4), {}});
     ASSERT_TRUE(clean(o)) << seed;
     std::vector<uint32_t> expected(kTileBytes / 4, kUntouched);
-    std::memset(bytes_of(expected) + b.offset, 0xff, 4 * std::max(inner, swizzle_span(b.map.swizzle)));
     std::set<uint64_t> touched;
     for (const Element& e : model_rows(b, kTile + b.offset)) {
       std::byte* to = bytes_of(expected) + (e.shared - kTile);
@@ -967,6 +971,175 @@ TEST(TensorCopyTest, TheMapMayLieInConstantMemory) {
   EXPECT_EQ(std::vector<uint32_t>(o.out.begin(), o.out.begin() + 32),
             std::vector<uint32_t>(s.in.begin() + 16, s.in.begin() + 48));
 }
+
+// --- maps that kernels edit ------------------------------------------------------------------------------------------
+
+/// Accesses of one instruction, and fences of the tensormap proxy.
+struct EditRecorder : RunRecorder {
+  std::vector<machine::Access> accesses;
+  std::vector<uint64_t> addresses;  ///< of the one lane of each
+  struct Fence {
+    LaneMask mask;
+    machine::FenceInfo info;
+  };
+  std::vector<Fence> fences;
+  bool wants_accesses() const override { return true; }
+  void access(const machine::Access& a) override {
+    if (a.bytes != 64) return;
+    accesses.push_back(a);
+    addresses.push_back(a.address[__builtin_ctz(a.mask)]);
+  }
+  void fence(machine::Warp&, const machine::Inst&, LaneMask mask, const machine::FenceInfo& info) override {
+    if (info.kind == machine::FenceInfo::Kind::ProxyTensormapRelease ||
+        info.kind == machine::FenceInfo::Kind::ProxyTensormapAcquire)
+      fences.push_back({mask, info});
+  }
+};
+
+/// Where a kernel edits its map.
+struct Edited {
+  const char* space;    ///< as tensormap.replace names it
+  const char* address;  ///< of the map
+};
+
+/// The kernel of load_kernel() for `m` at `at`, with a map behind the dump in `out` that lane 0 of warp 0 made of the
+/// parameter (a line of words over `in`) by `edits`, lines of field, [address] left out, and operands.
+Kernel edit_kernel(const TensorMapArgs& m, const std::vector<int32_t>& at, const Edited& where,
+                   const std::vector<std::pair<std::string, std::string>>& edits) {
+  Kernel s = load_kernel(m, at, 0);
+  s.shared += ".shared .align 128 .b8 smap[128];\n";
+  const bool shared = std::string(where.address) == "smap" || std::string(where.address) == "%rd8";
+  std::string edit =
+      "add.u64 %rd5, %outp, 16384;\nsetp.gt.u32 %p6, %t, 31;\n@%p6 bra EDITED;\nmov.u32 %r7, smap;\n"
+      "cvt.u64.u32 %rd8, %r7;\ncvta.shared.u64 %rd8, %rd8;\nshl.b32 %r6, %t, 2;\ncvt.u64.u32 %rd7, %r6;\n"
+      "add.u64 %rd6, %rd7, %rd30;\nld.u32 %r9, [%rd6];\n";
+  edit += shared ? "add.u32 %r7, %r7, %r6;\nst.shared.u32 [%r7], %r9;\n"
+                 : "add.u64 %rd6, %rd7, %rd5;\nst.global.u32 [%rd6], %r9;\n";
+  edit += "bar.warp.sync 0xffffffff;\nsetp.ne.u32 %p7, %t, 0;\n@%p7 bra ONE;\n";
+  for (const auto& [field, operands] : edits) {
+    const char* type = field == "global_address" || field == "global_stride" ? "b64" : "b32";
+    edit += fmt::format("tensormap.replace.tile.{}{}.b1024.{} [{}], {};\n", field, where.space, type, where.address,
+                        operands);
+  }
+  edit += "ONE:\nbar.warp.sync 0xffffffff;\n";
+  edit +=
+      shared ? "tensormap.cp_fenceproxy.global.shared::cta.tensormap::generic.release.gpu.sync.aligned [%rd5], [smap], "
+               "128;\n"
+             : "fence.proxy.tensormap::generic.release.gpu;\n";
+  edit += "fence.proxy.tensormap::generic.acquire.gpu [%rd5], 128;\nEDITED:\n";
+  s.body = replaced(s.body, "bar.sync 0;", edit + "bar.sync 0;");
+  s.body = replaced(s.body, "[%rd30, ", "[%rd5, ");
+  s.out.resize(kTileBytes / 4 + 32);
+  s.in = random_words(1024, 21);
+  return s;
+}
+constexpr Edited kInShared{".shared::cta", "smap"}, kInSharedGeneric{"", "%rd8"}, kInGlobal{".global", "%rd5"},
+    kInGlobalGeneric{"", "%rd5"};
+
+// A line of words becomes a padded, swizzled matrix of bf16, field by field, in shared and in global memory.
+TEST(TensorCopyTest, KernelsEditTheirMaps) {
+  TensorMapArgs m = matrix(TensorDataType::Bfloat16, 40, 12, 96, 64, 9, TensorSwizzle::B128Atom32B);
+  m.global_address = 64;
+  m.element_strides = {1, 2};
+  m.oob_fill = TensorOobFill::NanRequestZeroFma;
+  for (const Edited& where : {kInShared, kInSharedGeneric, kInGlobal, kInGlobalGeneric}) {
+    for (const auto& schedule : schedules(1)) {
+      Kernel s = edit_kernel(m, {8, -3}, where,
+                             {{"global_address", "%rd9"},
+                              {"rank", "1"},
+                              {"elemtype", "10"},
+                              {"global_dim", "0, 40"},
+                              {"global_dim", "1, %r20"},
+                              {"global_stride", "0, 96"},
+                              {"box_dim", "0, 64"},
+                              {"box_dim", "1, 9"},
+                              {"element_stride", "1, 2"},
+                              {"swizzle_mode", "3"},
+                              {"swizzle_atomicity", "1"},
+                              {"interleave_layout", "0"},
+                              {"fill_mode", "1"}});
+      s.body = "\nadd.u64 %rd9, %inp, 64;\nmov.u32 %r20, 12;" + s.body;
+      s.schedule = schedule;
+      const Outcome o = run_tensor(s, {line_of_words(64, 4), line_of_words(64, 4), {}});
+      ASSERT_TRUE(clean(o)) << where.space << where.address;
+      const std::vector<uint32_t> dump(o.out.begin(), o.out.begin() + kTileBytes / 4);
+      ASSERT_EQ(dump, model_load(m, {8, -3}, 0, s.in)) << where.space << where.address;
+    }
+  }
+}
+
+TEST(TensorCopyTest, EditsAndMapsAreToldToObservers) {
+  const TensorMapArgs m = line_of_words(64, 8);
+  EditRecorder seen;
+  Kernel s = edit_kernel(m, {4}, kInShared, {{"box_dim", "0, 8"}});
+  s.observer = &seen;
+  const Outcome o = run_tensor(s, {line_of_words(64, 4), line_of_words(64, 4), {}});
+  ASSERT_TRUE(clean(o));
+  // The edit is a weak write of the whole map by one lane; the copy a read and a write, and the release half of a
+  // fence.
+  using A = machine::Access::Kind;
+  ASSERT_EQ(seen.accesses.size(), 6u);
+  const A kinds[] = {A::Write, A::Write, A::Read, A::Read, A::Write, A::Write};
+  for (size_t k = 0; k < 6; k++) {
+    EXPECT_EQ(seen.accesses[k].kind, kinds[k]) << k;
+    EXPECT_EQ(seen.accesses[k].region, k < 4 ? machine::Region::Shared : machine::Region::Global);
+    EXPECT_EQ(seen.accesses[k].sem, machine::Sem::Weak);
+    EXPECT_EQ(seen.accesses[k].mask, 1u);
+    EXPECT_EQ(seen.addresses[k], seen.addresses[k & ~size_t{1}] + (k % 2 == 1 ? 64 : 0));
+  }
+  ASSERT_EQ(seen.fences.size(), 2u);
+  EXPECT_EQ(seen.fences[0].mask, machine::kFullMask);
+  EXPECT_EQ(seen.fences[0].info.kind, machine::FenceInfo::Kind::ProxyTensormapRelease);
+  EXPECT_EQ(seen.fences[0].info.scope, machine::Scope::Gpu);
+  EXPECT_EQ(seen.fences[0].info.address, seen.addresses[4]);
+  EXPECT_EQ(seen.fences[1].info.kind, machine::FenceInfo::Kind::ProxyTensormapAcquire);
+  EXPECT_EQ(seen.fences[1].info.address, seen.addresses[4]);
+  EXPECT_EQ(seen.issued.tensor_map, seen.addresses[4]);
+}
+
+TEST(TensorCopyTest, AMapThatWasEditedBadlyIsExplainedWhereItIsUsed) {
+  const TensorMapArgs m = line_of_words(64, 8);
+  Kernel s = edit_kernel(m, {0}, kInShared, {{"global_dim", "0, 0"}});
+  EXPECT_TRUE(reports(run_tensor(s, {m, m, {}}), "bad-tensor-map", "cp.async.bulk.tensor", "globalDim[0] is 0"));
+}
+
+struct BadEdit {
+  const char* before;
+  const char* line;
+  const char* id;
+  const char* says;
+};
+void PrintTo(const BadEdit& b, std::ostream* out) { *out << b.line; }
+class TensorMapEditTest : public ::testing::TestWithParam<BadEdit> {};
+TEST_P(TensorMapEditTest, StopsAtTheLine) {
+  const BadEdit& b = GetParam();
+  Kernel s;
+  s.shared = ".shared .align 128 .b8 smap[256];\n.shared .align 8 .b64 full;\n";
+  s.body = std::string("\n") + b.before + "\n" + b.line + "\n";
+  const Outcome o = run_tensor(s, {line_of_words(64, 4), line_of_words(64, 4), {}});
+  EXPECT_TRUE(reports(o, b.id, b.line, b.says));
+  EXPECT_EQ(o.status, LaunchStatus::Fault);
+}
+INSTANTIATE_TEST_SUITE_P(
+    All, TensorMapEditTest,
+    ::testing::Values(
+        BadEdit{"", "tensormap.replace.tile.rank.shared::cta.b1024.b32 [smap], 2;", "bad-tensor-map",
+                "cannot be edited: these 128 bytes are no tensor map"},
+        BadEdit{"", "tensormap.replace.tile.rank.shared::cta.b1024.b32 [smap+32], 2;", "misaligned",
+                "the tensor map that is edited smap+32 is not a multiple of 64 bytes"},
+        BadEdit{"", "tensormap.replace.tile.box_dim.global.b1024.b32 [%outp+32], 1, 2;", "misaligned",
+                "is not a multiple of 64 bytes"},
+        BadEdit{"", "tensormap.replace.tile.box_dim.b1024.b32 [%outp+256], 1, 2;", "out-of-bounds",
+                "the tensor map that is edited at"},
+        BadEdit{"",
+                "tensormap.cp_fenceproxy.global.shared::cta.tensormap::generic.release.gpu.sync.aligned [%outp+192], "
+                "[smap], 128;",
+                "out-of-bounds", "the place that a tensor map is copied to"},
+        BadEdit{
+            "mul.wide.u32 %rd3, %t, 64;\nadd.u64 %rd3, %rd3, %outp;",
+            "tensormap.cp_fenceproxy.global.shared::cta.tensormap::generic.release.sys.sync.aligned [%rd3], [smap], "
+            "128;",
+            "diverged-collective", "the lanes pass different addresses"}));
 
 // --- clusters --------------------------------------------------------------------------------------------------------
 

@@ -23,9 +23,9 @@ namespace handoff::async::testing {
 struct Kernel {
   std::string shared;  ///< declarations of shared memory
   std::string body;    ///< see the top of the file
-  /// Block in threads, grid in CTAs.
+  /// Block in threads, grid and cluster in CTAs.
   ///@{
-  machine::Dim block{32, 1, 1}, grid{1, 1, 1};
+  machine::Dim block{32, 1, 1}, grid{1, 1, 1}, cluster{1, 1, 1};
   ///@}
   uint32_t dynamic_smem = 0;                                 ///< bytes
   std::vector<uint32_t> in{0};                               ///< contents of `in`
@@ -115,6 +115,7 @@ inline Outcome run(const Kernel& s) {
   launch.program = module->kernel("k");
   launch.config.grid = s.grid;
   launch.config.block = s.block;
+  launch.config.cluster = s.cluster;
   launch.config.dynamic_smem = s.dynamic_smem;
   launch.config.schedule = s.schedule;
   launch.config.progress_budget = s.progress_budget;

@@ -19,6 +19,11 @@
 // by anybody on the path. A fence in the wrong thread is a warning, none an error. Generic reads that are merely
 // ordered before an async write are silent: every published ring relies on that.
 //
+// Tensor maps. The copy engine reads a map through the tensormap proxy. One in memory that kernels may write must be
+// acquired by fence.proxy.tensormap in each block that uses it, after the last change; a change by the kernel itself is
+// released by a fence of the thread that made it (§9.7.13.4; CUDA C++ Programming Guide, "Encoding a Tensor Map on
+// Device"). Parameters and constants need neither.
+//
 // How it is kept. Every warp counts synchronisation steps; a clock says up to which step of which lane a thread knows
 // (clock.h). Shadow cells remember the step of the last write and of the reads since (shadow.h). An access is checked
 // against what the cell remembers the moment it happens, and an asynchronous operation at its issue: since it may do
@@ -57,6 +62,7 @@
 #include <tuple>
 
 #include "grader/emulator/async/async_state.h"
+#include "grader/emulator/async/tensor_map.h"
 
 namespace handoff::check {
 
@@ -101,6 +107,8 @@ Distance reach_of(Scope s) { return s == Scope::Cta ? kSameBlock : s == Scope::C
 
 constexpr const char* kRelaxed = ": the signal between them is relaxed, which orders nothing";
 
+constexpr uint32_t kTensorMapBytes = 128;
+
 constexpr const char* kScopeHint =
     "Release and acquire semantics with a scope that covers both threads are needed: .cluster between blocks of a "
     "cluster, .gpu between others.";
@@ -140,6 +148,7 @@ struct LaneGroup {
   /// Seen by relaxed reads and waits, from so far: taken over by the next acquire fence whose scope reaches there.
   std::array<Knowledge, kDistances> to_acquire;
   std::array<bool, kDistances> pending = {};  ///< whether there is any
+  ClockPtr to_acquire_wide;                   ///< Knowledge::wide of all of that, wherever it came from
   uint32_t shared_n = 0, global_n = 0;        ///< steps of these lanes' last proxy fences
   uint32_t tensor_n = 0;                      ///< step of their last tcgen05.fence::before_thread_sync
   ClockPtr after_any, after_tensor;           ///< now.any and now.fenced_tensor at their last fence::after_thread_sync
@@ -147,7 +156,7 @@ struct LaneGroup {
   bool same(const LaneGroup& g) const {
     return now == g.now && pending == g.pending && shared_n == g.shared_n && global_n == g.global_n &&
            tensor_n == g.tensor_n && after_any == g.after_any && after_tensor == g.after_tensor &&
-           release == g.release && to_acquire == g.to_acquire;
+           release == g.release && to_acquire == g.to_acquire && to_acquire_wide == g.to_acquire_wide;
   }
 };
 
@@ -175,6 +184,14 @@ struct Suspect {
   bool stale;  ///< else: not repeated
   uint64_t phase;
   const Inst* arrive;  ///< what the thread went on to do
+};
+
+/// A fence.proxy.tensormap by lanes of a warp.
+struct MapFence {
+  uint64_t address;  ///< of the map; 0: a release, which is of all
+  uint32_t key, n;   ///< warp and its step
+  LaneMask mask;
+  ClockPtr order;  ///< what the thread knew
 };
 
 struct WarpState {
@@ -308,6 +325,7 @@ struct CtaState {
   /// Commits on their way to each barrier, in order: what they track; no operation: nothing.
   std::unordered_map<uint64_t, std::deque<PendingCommit>> commits;
   std::vector<RemoteUse> remote_uses;  ///< of its shared memory
+  std::vector<MapFence> map_acquires;  ///< by its threads, the last of each thread and map
   const Cta* cta = nullptr;
 };
 
@@ -385,6 +403,7 @@ struct Checker::State {
   std::vector<const Cta*> cta_of_key;  ///< linear CTA → Cta while it lives
   Shadow global{&shadow_bytes};
   std::unordered_map<const machine::Domain*, ClusterState> clusters;
+  std::vector<MapFence> map_releases;  ///< the last of each warp's lanes
   std::unordered_map<uint64_t, Location> global_locations;
   std::map<std::pair<const Cta*, uint32_t>, Location> shared_locations;
   std::vector<Operation> operations;  ///< index = Operation number; id − 1
@@ -492,9 +511,10 @@ struct Checker::State {
   static Knowledge published(const WarpState& w, const LaneGroup& g, LaneMask mask) {
     Knowledge k = with_proxy_fences(w, mask, g.now, g.shared_n, g.global_n);
     if (g.tensor_n != 0) k.fenced_tensor = Clock::with_warp(k.fenced_tensor, w.key, mask, g.tensor_n);
-    const bool same = k.order == k.any;
+    const bool same = k.order == k.any, same_wide = k.order == k.wide;
     k.order = Clock::with_warp(k.order, w.key, mask, w.n);
     k.any = same ? k.order : Clock::with_warp(k.any, w.key, mask, w.n);
+    k.wide = same_wide ? k.order : Clock::with_warp(k.wide, w.key, mask, w.n);
     return k;
   }
   /// `k` and what the lanes' own proxy fences cover.
@@ -521,6 +541,8 @@ struct Checker::State {
       r = with_proxy_fences(w, mask, fence.known, fence.shared_n, fence.global_n);
       r.order = Clock::with_warp(r.order, w.key, mask, fence.n);
     }
+    const ReleaseFence& any_fence = g.release[kSameBlock];
+    if (any_fence.n != 0) r.wide = Clock::with_warp(any_fence.known.wide, w.key, mask, any_fence.n);
     r.any = k.any;
     r.fenced_tensor = k.fenced_tensor;
     return r;
@@ -532,15 +554,28 @@ struct Checker::State {
       g.now.join(k);
       return;
     }
-    g.now.join_any(k);
-    if (reach < from) return;
+    see_from_afar(g, k, acquire);
+    if (acquire || reach < from) return;
     g.to_acquire[from].join(k);
     g.pending[from] = true;
+  }
+  /// What a thread learns of `k` where a scope does not reach.
+  static void see_from_afar(LaneGroup& g, const Knowledge& k, bool acquire) {
+    g.now.join_any(k);
+    ClockPtr& wide = acquire ? g.now.wide : g.to_acquire_wide;
+    wide = Clock::join(wide, k.wide);
   }
 
   // --- order ---
   static bool knows(const ClockPtr& c, uint32_t key, int lane, uint32_t n) { return c && c->warp(key, lane) >= n; }
   static uint64_t known(const ClockPtr& c, uint64_t key) { return c ? c->other(key) : 0; }
+  /// Is the init of a barrier ordered before what knows `k`? Either as anything is, or because its fence.mbarrier_init
+  /// is, which makes up for a relaxed signal behind it (§9.7.13.4): published code follows it with a relaxed
+  /// barrier.cluster.
+  static bool init_known(const BarrierState& b, const Knowledge& k) {
+    return knows(k.order, b.init_key, b.init_lane, b.init_n) ||
+           (b.fence_n != 0 && knows(k.any, b.init_key, b.init_lane, b.fence_n));
+  }
   /// Does a clock cover the end of the operation's writing (or only its reading)?
   bool complete(const Operation& o, const ClockPtr& c, bool reading_only) const {
     switch (o.info.kind) {
@@ -602,11 +637,19 @@ struct Checker::State {
   template <class F>
   void find(const char* id, Severity severity, const Inst* later, const Inst* earlier, F&& fill,
             PartyOf later_party = {}, PartyOf earlier_party = {}) {
-    if (!known_findings.insert({id, later, earlier}).second) return;
     Finding f;
     f.diagnostic.id = id;
     f.diagnostic.severity = severity;
     f.diagnostic.place = place(later);
+    if (!known_findings.insert({id, later, earlier}).second) {
+      // Of the deliveries of one multicast the first may break a rule in the milder form.
+      const auto milder = std::find_if(findings.begin(), findings.end(), [&](const Finding& x) {
+        return x.diagnostic.id == id && x.diagnostic.severity > severity &&
+               x.diagnostic.place.line == f.diagnostic.place.line && x.diagnostic.place.file == f.diagnostic.place.file;
+      });
+      if (milder == findings.end()) return;
+      findings.erase(milder);
+    }
     fill(f.diagnostic);
     f.later = later_party;
     f.earlier = earlier_party;
@@ -700,6 +743,7 @@ struct Checker::State {
     uint16_t begin, end;  ///< columns
     const LaneGroup* group;
   };
+  void map_read(const AsyncOpInfo& info, const Operation& o, uint32_t index, const Knowledge& k, CtaState& cta);
   void init_fenced(const Cta& owner, uint32_t offset, const BarrierState& b, const Knowledge& k, const Inst* inst,
                    const std::string& user);
   void signals(const Cta& owner, uint32_t offset, const BarrierState& b, const WarpState& w, int lane,
@@ -741,14 +785,15 @@ void Checker::State::report_thread_race(const Accessor& a, LaneMask lanes, uint3
                                         uint32_t n, const Inst* other, const char* other_verb, uint64_t address) {
   bool order_exists = true;
   for_lanes(other_lanes, [&](int l) { order_exists = order_exists && knows(a.k->any, key, l, n); });
-  const bool cross = key / warps_per_cta != a.cta;
-  find(order_exists && cross ? "scope-too-narrow" : "data-race", Severity::Error, a.inst, other,
+  bool wide_enough = key / warps_per_cta != a.cta;  // ordered but for the scopes
+  for_lanes(other_lanes, [&](int l) { wide_enough = wide_enough && knows(a.k->wide, key, l, n); });
+  find(wide_enough ? "scope-too-narrow" : "data-race", Severity::Error, a.inst, other,
        [&](Diagnostic& d) {
          d.message = fmt::format("{} {} {} ({}); {} {} it at {}, and {}", who(a.key, lanes), a.verb,
                                  bytes_name(a.region, address, a.bytes), at(place(a.inst)), who(key, other_lanes),
                                  other_verb, at(place(other)),
                                  !order_exists ? "nothing orders the two"
-                                 : cross       ? "they are ordered only at a scope that leaves out the other block"
+                                 : wide_enough ? "they are ordered only at a scope that leaves out the other block"
                                                : "the signal between them is relaxed, which orders nothing");
          d.hint =
              order_exists
@@ -1005,7 +1050,7 @@ void Checker::State::meets_thread_write(const WriteRecord& w, uint32_t words, ui
   if (unordered != 0) {
     const auto word = static_cast<uint32_t>(__builtin_ctz(unordered));
     const LaneMask writer = LaneMask{1} << w.lane[word];
-    const bool narrow = w.key / warps_per_cta != o.key / warps_per_cta && knows(k.any, w.key, w.lane[word], w.n);
+    const bool narrow = w.key / warps_per_cta != o.key / warps_per_cta && knows(k.wide, w.key, w.lane[word], w.n);
     find(narrow ? "scope-too-narrow" : "data-race", Severity::Error, o.info.inst, w.inst,
          [&](Diagnostic& d) {
            d.message = fmt::format(
@@ -1130,7 +1175,7 @@ void Checker::State::async_writes(Plane& plane, const RowPiece& piece, const Ope
       });
       if (unordered == 0) continue;
       bool seen = r.key / warps_per_cta != o.key / warps_per_cta;
-      for_lanes(unordered, [&](int l) { seen = seen && knows(k.any, r.key, l, r.n); });
+      for_lanes(unordered, [&](int l) { seen = seen && knows(k.wide, r.key, l, r.n); });
       find(seen ? "scope-too-narrow" : "refill-before-release", seen ? Severity::Warning : Severity::Error, o.info.inst,
            r.inst,
            [&](Diagnostic& d) {
@@ -1306,10 +1351,10 @@ void Checker::access(const Access& a) {
               break;
             case kSameCluster:
               State::see(g, b.cluster, acquire, reach, kSameCluster);
-              g.now.join_any(b.block);
+              State::see_from_afar(g, b.block, acquire);
               break;
             default:
-              g.now.join_any(b.block);
+              State::see_from_afar(g, b.block, acquire);
           }
         }
       }
@@ -1373,9 +1418,23 @@ void Checker::fence(Warp& warp, const Inst&, LaneMask mask, const FenceInfo& inf
         g.to_acquire[d] = {};
         g.pending[d] = false;
       }
+      if (acquires(info.sem)) {
+        g.now.wide = Clock::join(g.now.wide, g.to_acquire_wide);
+        g.to_acquire_wide = nullptr;
+      }
       for (uint8_t d = 0; releases(info.sem) && d <= reach; d++) g.release[d] = {g.now, w.n, g.shared_n, g.global_n};
     }
   });
+  if (info.kind == Kind::ProxyTensormapAcquire || info.kind == Kind::ProxyTensormapRelease) {
+    const bool acquire = info.kind == Kind::ProxyTensormapAcquire;
+    std::vector<MapFence>& fences = acquire ? s.of(*warp.cta).map_acquires : s.map_releases;
+    s.each_group(w, mask, [&](LaneGroup& g) {
+      const uint64_t address = acquire ? info.address : 0;
+      std::erase_if(fences,
+                    [&](const MapFence& f) { return f.key == w.key && f.mask == g.mask && f.address == address; });
+      fences.push_back({address, w.key, w.n, g.mask, g.now.order});
+    });
+  }
   if (shared || info.kind == Kind::MbarrierInit) {
     for (auto& [offset, b] : s.of(*warp.cta).barriers) {
       if (b.init_key == w.key && (mask >> b.init_lane & 1) != 0 && b.fence_n == 0) b.fence_n = w.n;
@@ -1460,7 +1519,7 @@ void Checker::mbarrier(const MbarrierEvent& e) {
       LaneMask others = g.mask;
       if (w.key == b.init_key) others &= ~(LaneMask{1} << b.init_lane);
       if (own || others == 0) return;
-      if (State::knows(g.now.order, b.init_key, b.init_lane, b.init_n)) {
+      if (State::init_known(b, g.now)) {
         if (remote) s.init_fenced(*e.owner, e.offset, b, g.now, e.inst, s.who(w.key, others) + " uses");
         return;
       }
@@ -1498,6 +1557,7 @@ void Checker::mbarrier(const MbarrierEvent& e) {
           arrived.join(k);
         } else {
           arrived.join_any(k);
+          arrived.wide = Clock::join(arrived.wide, k.wide);
         }
       });
       s.suspect_waits(w, b.key, e);
@@ -1612,6 +1672,7 @@ void Checker::async_op(const AsyncOpInfo& info, AsyncOpInfo::Milestone milestone
     s.mma_reads(info, index, k);
     return;
   }
+  if (info.tensor_map != 0) s.map_read(info, s.operations[index], index, k, s.of(*info.warp->cta));
   if (info.kind == Kind::BulkPrefetch || info.kind == Kind::TensorPrefetch || info.bytes == 0) return;
   // Global memory: the bytes inside the tensor. Shared memory: the whole box.
   const auto each_piece_of = [&](Region region, uint64_t address, auto&& f) {
@@ -1637,10 +1698,92 @@ void Checker::async_op(const AsyncOpInfo& info, AsyncOpInfo::Milestone milestone
   });
 }
 
+/// A copy reads its map: was a map that kernels may write acquired by this block, and released by whoever wrote it?
+void Checker::State::map_read(const AsyncOpInfo& info, const Operation& o, uint32_t index, const Knowledge& k,
+                              CtaState& cta) {
+  const machine::Allocation* memory = launch->memory->find(info.tensor_map, kTensorMapBytes);
+  if (memory == nullptr || !memory->writable) return;
+  const PartyOf me{Party::Async, o.key, index, 0};
+  const auto known_lane = [](const ClockPtr& c, const MapFence& f) {
+    bool some = false;
+    for_lanes(f.mask, [&](int l) { some = some || knows(c, f.key, l, f.n); });
+    return some;
+  };
+  std::vector<const MapFence*> acquires;
+  for (const MapFence& f : cta.map_acquires) {
+    if (f.address == info.tensor_map && known_lane(k.order, f)) acquires.push_back(&f);
+  }
+  const auto says = [&](const Inst* earlier, const std::string& message, const std::string& hint,
+                        std::vector<RelatedPlace> related, const PartyOf& other) {
+    find(
+        "missing-proxy-fence", Severity::Error, info.inst, earlier,
+        [&](Diagnostic& d) {
+          d.message = message;
+          d.hint = hint;
+          d.related = std::move(related);
+        },
+        me, other);
+  };
+  const std::string acquire =
+      "fence.proxy.tensormap::generic.acquire with the scope of the writer (.gpu for another thread of the device, "
+      ".sys for "
+      "the host) and the map's address, by a thread of the block, before the copy.";
+  if (acquires.empty()) {
+    says(nullptr,
+         fmt::format(
+             "{} uses the tensor map {}, in memory that may be written, and no thread of this block has acquired it "
+             "before",
+             named(o), launch->memory->describe(info.tensor_map)),
+         acquire + " A map that is a `const __grid_constant__` parameter or lies in constant memory needs no fence.",
+         {}, {});
+    return;
+  }
+  Shadow::pieces(info.tensor_map, kTensorMapBytes, [&](const RowPiece& piece) {
+    global.visit(piece, [&](Plane& plane, uint32_t) {
+      for (const WriteRecord& w : plane.writes) {
+        const uint32_t common = w.words & piece.words;
+        if (common == 0 || w.party != Party::Thread) continue;
+        const int lane = w.lane[static_cast<size_t>(__builtin_ctz(common))];
+        const LaneMask writer = LaneMask{1} << lane;
+        const PartyOf other{Party::Thread, w.key, w.n, writer};
+        const std::vector<RelatedPlace> related = {{place(w.inst), "the map is written here"}};
+        const auto after = std::find_if(acquires.begin(), acquires.end(), [&](const MapFence* f) {
+          return knows(f->order, w.key, lane, w.n) || (f->key == w.key && (f->mask & writer) != 0 && f->n >= w.n);
+        });
+        if (after == acquires.end()) {
+          says(w.inst,
+               fmt::format(
+                   "{} uses the tensor map {}, which {} wrote at {}; no thread of this block has acquired it since",
+                   named(o), launch->memory->describe(info.tensor_map), who(w.key, writer), at(place(w.inst))),
+               acquire, related, other);
+          return;
+        }
+        const MapFence& f = **after;
+        const bool released = std::any_of(map_releases.begin(), map_releases.end(), [&](const MapFence& r) {
+          const bool same_thread = f.key == r.key && (f.mask & r.mask & writer) != 0;
+          return r.key == w.key && (r.mask & writer) != 0 && r.n >= w.n &&
+                 (same_thread ? r.n <= f.n : knows(f.order, r.key, lane, r.n));
+        });
+        if (released) continue;
+        says(w.inst,
+             fmt::format(
+                 "{} uses the tensor map {}, which {} wrote at {} without a release fence of the tensormap proxy "
+                 "behind it",
+                 named(o), launch->memory->describe(info.tensor_map), who(w.key, writer), at(place(w.inst))),
+             "fence.proxy.tensormap::generic.release, or tensormap.cp_fenceproxy, by the writing thread between the "
+             "write "
+             "and the signal that leads to the acquire.",
+             related, other);
+        return;
+      }
+    });
+  });
+}
+
 /// Another block uses a barrier: was its init fenced before the cluster's barrier that came between?
 void Checker::State::init_fenced(const Cta& owner, uint32_t offset, const BarrierState& b, const Knowledge& k,
                                  const Inst* inst, const std::string& user) {
-  if (b.fence_n != 0 && knows(k.order, b.init_key, b.init_lane, b.fence_n)) return;
+  if (b.fence_n != 0 && knows(k.any, b.init_key, b.init_lane, b.fence_n)) return;
   find("barrier-init-not-visible", Severity::Error, inst, b.init, [&](Diagnostic& d) {
     d.message = fmt::format("{} `{}` of CTA {}, whose init at {} was not made visible to other blocks", user,
                             async::barrier_name(owner, offset), owner.linear, at(place(b.init)));
@@ -1678,7 +1821,7 @@ void Checker::State::signals(const Cta& owner, uint32_t offset, const BarrierSta
                              const Knowledge& k, const Inst* inst, bool copy, const char* does) {
   const LaneMask bit = LaneMask{1} << lane;
   const bool own = b.init_key == w.key && b.init_lane == lane;
-  if (!own && !knows(k.order, b.init_key, b.init_lane, b.init_n)) {
+  if (!own && !init_known(b, k)) {
     find("barrier-not-initialized", Severity::Error, inst, b.init, [&](Diagnostic& d) {
       d.message = fmt::format("{} {} `{}`, but nothing orders that after its initialisation at {}", who(w.key, bit),
                               does, async::barrier_name(owner, offset), at(place(b.init)));

@@ -64,6 +64,7 @@ struct Knowledge {
   ClockPtr path_shared;    ///< ordered, and some thread on the path executed a proxy fence
   ClockPtr path_global;    ///< the same for global memory
   ClockPtr fenced_tensor;  ///< known by any signal, and tcgen05.fence::before_thread_sync came before the first of them
+  ClockPtr wide;  ///< as `order`, if every scope were wide enough: tells a scope too narrow from a relaxed signal
 
   /// The same clocks, by identity of the objects.
   bool operator==(const Knowledge&) const = default;

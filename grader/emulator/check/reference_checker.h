@@ -4,9 +4,10 @@
 // three nodes: its start, the end of its reading and the end of its writing. Edges are those of PTX §8.9.4 and §8.9.5:
 // program order, barriers, release → acquire where something released was observed, the completion of a copy → who
 // observed it. An operation's start has no way to its ends, because a completion carries the operation's own effects
-// and nothing of its issuer's (§8.9.1.1). Two graphs have the same nodes: `order`, and `any`, in which every signal
-// counts as released, acquired and wide enough. When the launch is over, "is ordered before" is "has a path to",
-// computed over the whole graph, and each byte's accesses are compared pair by pair.
+// and nothing of its issuer's (§8.9.1.1). Three graphs have the same nodes: `order`; `wide`, in which every scope is
+// wide enough; and `any`, in which moreover every signal counts as released and acquired. When the launch is over, "is
+// ordered before" is "has a path to", computed over the whole graph, and each byte's accesses are compared pair by
+// pair.
 //
 // No clock, no step, no cell, no sharing between lanes: nothing here is kept the way checker.cc keeps it.
 //
@@ -17,6 +18,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <map>
 #include <set>
@@ -55,6 +57,7 @@ class ReferenceChecker : public machine::Observer {
   Verdict verdict();
 
   void launch_begin(machine::Launch& launch) override { launch_ = &launch; }
+  void cta_end(machine::Cta& cta) override;
   void access(const machine::Access& a) override;
   void fence(machine::Warp& warp, const machine::Inst& inst, machine::LaneMask mask,
              const machine::FenceInfo& info) override;
@@ -67,10 +70,18 @@ class ReferenceChecker : public machine::Observer {
   static constexpr int kNone = -1;
   using Place = std::tuple<machine::Region, uint32_t, uint64_t>;  // region, CTA (shared memory), address
 
+  /// How far apart two CTAs are, or how far a scope reaches: the CTA itself, its cluster, farther.
+  using Distance = size_t;
+  static constexpr Distance kDistances = 3;
+  /// What a signal publishes, as a node; kNone: nothing.
+  struct Source {
+    int node = kNone;  ///< to the one who sees it, whose distance decides
+    int wide = kNone;  ///< if every scope were wide enough
+  };
   /// Something observed without acquiring: taken over by the next acquire fence, or acquire of the same location.
   struct Seen {
-    int source;
-    bool other_cta;  ///< the fence's scope must reach beyond the CTA
+    Source source;
+    Distance from;  ///< the fence's scope must reach there
     Place where;
   };
   struct ProxyFence {
@@ -79,10 +90,10 @@ class ReferenceChecker : public machine::Observer {
   };
   struct Thread {
     uint32_t cta = 0, warp = 0;
+    std::array<uint32_t, 3> cluster{};  ///< %clusterid
     int lane = 0, last = kNone;
-    int release_fence = kNone;                       ///< the last one of any scope
-    int wide_release_fence = kNone;                  ///< the last one whose scope reaches beyond the CTA
-    std::map<Place, int> released, widely_released;  ///< last release operation on each location
+    std::array<int, kDistances> release_fence{kNone, kNone, kNone};  ///< the last one whose scope reaches so far
+    std::array<std::map<Place, int>, kDistances> released;  ///< last release operation on each location, the same
     std::vector<Seen> seen;
     std::vector<ProxyFence> proxy_fences;
     std::vector<int> bulk_open, copies, copies_open;
@@ -96,13 +107,15 @@ class ReferenceChecker : public machine::Observer {
     int instruction = 0;
   };
   struct Arrival {
-    int source;  ///< what it publishes; kNone: nothing
+    Source source;
     int node;
+    Distance from, reach;
     uint64_t phase;
   };
   struct Barrier {
     int init_node = 0, init_thread = 0;
-    std::vector<int> init_fences;  ///< nodes
+    std::vector<int> init_fences;  ///< nodes: fence.mbarrier_init and proxy fences
+    std::vector<int> fenced;       ///< nodes: fence.mbarrier_init
     std::vector<Arrival> arrivals;
     std::vector<std::pair<std::vector<int>, uint64_t>>
         copies;                            ///< cp.async operations and the phase of the arrive that stands for them
@@ -111,11 +124,17 @@ class ReferenceChecker : public machine::Observer {
   struct Use {
     int node, thread, barrier;
     uint32_t line;
+    bool remote;
+  };
+  /// Lanes of an instruction that use another CTA's shared memory.
+  struct RemoteUse {
+    uint32_t owner, line;
+    std::vector<int> nodes;
   };
   struct Signal {
-    int node, source, wide_source;
-    bool wide;
-    uint32_t cta;
+    int node, thread;
+    std::array<int, kDistances> source;  ///< what it publishes to one so far away, if its scope reaches there
+    Distance reach;
   };
   /// An access to one byte.
   struct ByteAccess {
@@ -135,6 +154,10 @@ class ReferenceChecker : public machine::Observer {
   struct Named {
     std::vector<int> arrived, waiting;  ///< nodes, threads
   };
+  /// barrier.cluster: arrivals of this phase and of the one that is complete.
+  struct ClusterBarrier {
+    std::vector<Arrival> arrived, completed;
+  };
 
   static bool releases(machine::Sem s) {
     return s == machine::Sem::Release || s == machine::Sem::AcqRel || s == machine::Sem::Sc;
@@ -142,7 +165,13 @@ class ReferenceChecker : public machine::Observer {
   static bool acquires(machine::Sem s) {
     return s == machine::Sem::Acquire || s == machine::Sem::AcqRel || s == machine::Sem::Sc;
   }
-  static bool reaches_out(machine::Scope s) { return s == machine::Scope::Gpu || s == machine::Scope::Sys; }
+  static Distance reach_of(machine::Scope s) {
+    return s == machine::Scope::Gpu || s == machine::Scope::Sys ? 2 : s == machine::Scope::Cluster ? 1 : 0;
+  }
+  Distance distance(int thread, int other) const {
+    const Thread &a = threads_[static_cast<size_t>(thread)], &b = threads_[static_cast<size_t>(other)];
+    return a.cta == b.cta ? 0 : a.cluster == b.cluster ? 1 : 2;
+  }
 
   int thread_of(const machine::Warp& w, int lane);
   uint32_t line_of(const machine::Inst* i) const { return i == nullptr ? 0 : launch_->program->place(*i).line; }
@@ -152,17 +181,28 @@ class ReferenceChecker : public machine::Observer {
   void edge(int from, int to) {
     if (from == kNone || from == to) return;
     order_[static_cast<size_t>(to)].push_back(from);
+    wide_[static_cast<size_t>(to)].push_back(from);
     any_[static_cast<size_t>(to)].push_back(from);
+  }
+  void wide_edge(int from, int to) {
+    if (from != kNone && from != to) wide_[static_cast<size_t>(to)].push_back(from);
   }
   void any_edge(int from, int to) {
     if (from != kNone && from != to) any_[static_cast<size_t>(to)].push_back(from);
   }
-  /// `source` was observed by `thread` at its node `at`.
-  void observe(int thread, int at, int source, bool acquire, bool other_cta, const Place& where);
+  /// `source`, from so far away, was observed by `thread` at its node `at`, by an operation of scope `reach`.
+  void observe(int thread, int at, Source source, bool acquire, Distance reach, Distance from, const Place& where);
+  /// An acquire fence or operation: what it takes over of `seen`. True: nothing is left of it.
+  bool take_over(const Seen& seen, int at, Distance reach);
+  void used_from_outside(const machine::Cta& owner, machine::Warp& warp, const machine::Inst* inst,
+                         std::vector<int> nodes);
   void touch(const Place& first, uint32_t bytes, ByteAccess a);
 
   bool ordered(int before, int after) const {
     return before == after || before_order_[static_cast<size_t>(after)][static_cast<size_t>(before)];
+  }
+  bool ordered_wide(int before, int after) const {
+    return before == after || before_wide_[static_cast<size_t>(after)][static_cast<size_t>(before)];
   }
   bool ordered_any(int before, int after) const {
     return before == after || before_any_[static_cast<size_t>(after)][static_cast<size_t>(before)];
@@ -176,13 +216,16 @@ class ReferenceChecker : public machine::Observer {
   machine::Launch* launch_ = nullptr;
   std::map<std::tuple<uint32_t, uint32_t, int>, int> thread_index_;
   std::vector<Thread> threads_;
-  std::vector<std::vector<int>> order_, any_;  ///< predecessors of each node; edges only lead to later nodes
-  std::vector<std::vector<bool>> before_order_, before_any_;
+  std::vector<std::vector<int>> order_, wide_, any_;  ///< predecessors of each node; edges only lead to later nodes
+  std::vector<std::vector<bool>> before_order_, before_wide_, before_any_;
   std::vector<Op> ops_;
   std::map<uint64_t, int> op_index_;
   std::vector<Barrier> barriers_;
   std::map<std::pair<uint32_t, uint32_t>, int> barrier_at_;
   std::vector<Use> uses_;
+  std::vector<RemoteUse> remote_uses_;
+  std::map<uint32_t, std::vector<int>> last_of_;  ///< last node of each thread of a CTA that has ended
+  std::map<std::array<uint32_t, 3>, ClusterBarrier> cluster_barriers_;
   std::map<const machine::Inst*, std::vector<std::vector<int>>> copy_arrives_;
   std::map<std::pair<uint32_t, uint32_t>, Named> named_;
   std::map<std::tuple<uint32_t, uint32_t, uint32_t>, std::pair<machine::LaneMask, Named>> warp_syncs_;
@@ -199,6 +242,8 @@ inline int ReferenceChecker::thread_of(const machine::Warp& w, int lane) {
   if (fresh) {
     threads_.emplace_back();
     threads_.back().cta = w.cta->linear;
+    const machine::Dim& c = launch_->config.cluster;
+    threads_.back().cluster = {w.cta->id[0] / c.x, w.cta->id[1] / c.y, w.cta->id[2] / c.z};
     threads_.back().warp = w.index;
     threads_.back().lane = lane;
   }
@@ -207,6 +252,7 @@ inline int ReferenceChecker::thread_of(const machine::Warp& w, int lane) {
 
 inline int ReferenceChecker::add_node() {
   order_.emplace_back();
+  wide_.emplace_back();
   any_.emplace_back();
   return static_cast<int>(order_.size()) - 1;
 }
@@ -219,13 +265,33 @@ inline int ReferenceChecker::step(int thread) {
   return n;
 }
 
-inline void ReferenceChecker::observe(int thread, int at, int source, bool acquire, bool other_cta,
+inline void ReferenceChecker::observe(int thread, int at, Source source, bool acquire, Distance reach, Distance from,
                                       const Place& where) {
-  if (source == kNone) return;
-  if (acquire) {
-    edge(source, at);
-  } else {
-    threads_[static_cast<size_t>(thread)].seen.push_back({source, other_cta, where});
+  if (reach < from) source.node = kNone;
+  if (!acquire) {
+    threads_[static_cast<size_t>(thread)].seen.push_back({source, from, where});
+    return;
+  }
+  edge(source.node, at);
+  wide_edge(source.wide, at);
+}
+
+inline bool ReferenceChecker::take_over(const Seen& seen, int at, Distance reach) {
+  wide_edge(seen.source.wide, at);
+  if (reach < seen.from) return false;
+  edge(seen.source.node, at);
+  return true;
+}
+
+inline void ReferenceChecker::used_from_outside(const machine::Cta& owner, machine::Warp& warp,
+                                                const machine::Inst* inst, std::vector<int> nodes) {
+  if (warp.cta != &owner) remote_uses_.push_back({owner.linear, line_of(inst), std::move(nodes)});
+}
+
+inline void ReferenceChecker::cta_end(machine::Cta& cta) {
+  std::vector<int>& last = last_of_[cta.linear];
+  for (const Thread& t : threads_) {
+    if (t.cta == cta.linear && t.last != kNone) last.push_back(t.last);
   }
 }
 
@@ -243,43 +309,39 @@ inline void ReferenceChecker::access(const machine::Access& a) {
                                    ? machine::Scope::Sys
                                    : a.scope;
   const int instruction = next_instruction_++;
+  const Distance reach = reach_of(scope);
+  std::vector<int> nodes;
   machine::for_lanes(a.mask, [&](int l) {
     const int t = thread_of(*a.warp, l), n = step(t);
+    nodes.push_back(n);
     Thread& me = threads_[static_cast<size_t>(t)];
     const Place place{a.region, a.owner != nullptr ? a.owner->linear : 0, a.address[l]};
-    const bool wide = reaches_out(scope);
     if (strong && (a.kind == Kind::Read || a.kind == Kind::Atomic)) {
       const bool acquire = acquires(a.sem);
       if (acquire) {  // §8.8: a strong read followed by an acquire operation on the same location
-        std::erase_if(me.seen, [&](const Seen& s) {
-          if (s.where != place || (s.other_cta && !wide)) return false;
-          edge(s.source, n);
-          return true;
-        });
+        std::erase_if(me.seen, [&](const Seen& s) { return s.where == place && take_over(s, n, reach); });
       }
       for (const Signal& s : locations_[place]) {
         any_edge(s.node, n);
-        const bool same_cta = s.cta == me.cta;
-        if (same_cta || (s.wide && wide)) observe(t, n, same_cta ? s.source : s.wide_source, acquire, !same_cta, place);
+        const Distance from = distance(s.thread, t);
+        observe(t, n, {s.reach >= from ? s.source[from] : kNone, s.source[0]}, acquire, reach, from, place);
       }
     }
     const bool write = a.kind != Kind::Read;
     touch(place, a.bytes,
           {write, false, t, kNone, n, n, instruction, line_of(a.inst), scope, a.address[l], a.bytes, false});
     if (!strong || !write) return;
-    if (releases(a.sem)) {
-      me.released[place] = n;
-      if (wide) me.widely_released[place] = n;
-    }
+    for (Distance d = 0; d <= reach && releases(a.sem); d++) me.released[d][place] = n;
     if (a.kind == Kind::Write) locations_[place].clear();  // a release sequence: one store and the atomics after it
-    const auto last = [&](const std::map<Place, int>& m) {
-      const auto at = m.find(place);
-      return at == m.end() ? kNone : at->second;
-    };
-    // Of the fence and of the operation that may stand at the head of the release pattern the later one knows more.
-    locations_[place].push_back({n, std::max(me.release_fence, last(me.released)),
-                                 std::max(me.wide_release_fence, last(me.widely_released)), wide, me.cta});
+    Signal s{n, t, {}, reach};
+    for (Distance d = 0; d < kDistances; d++) {
+      // Of the fence and of the operation that may stand at the head of the release pattern the later one knows more.
+      const auto at = me.released[d].find(place);
+      s.source[d] = std::max(me.release_fence[d], at == me.released[d].end() ? kNone : at->second);
+    }
+    locations_[place].push_back(s);
   });
+  if (a.region == machine::Region::Shared) used_from_outside(*a.owner, *a.warp, a.inst, std::move(nodes));
 }
 
 inline void ReferenceChecker::fence(machine::Warp& warp, const machine::Inst&, machine::LaneMask mask,
@@ -296,24 +358,15 @@ inline void ReferenceChecker::fence(machine::Warp& warp, const machine::Inst&, m
     const int t = thread_of(warp, l), n = step(t);
     Thread& me = threads_[static_cast<size_t>(t)];
     if (shared || global) me.proxy_fences.push_back({n, shared, global});
-    if (shared || info.kind == Kind::MbarrierInit) {
-      for (Barrier& b : barriers_) {
-        if (b.init_thread == t) b.init_fences.push_back(n);
-      }
+    for (Barrier& b : barriers_) {
+      if (b.init_thread != t) continue;
+      if (shared || info.kind == Kind::MbarrierInit) b.init_fences.push_back(n);
+      if (info.kind == Kind::MbarrierInit) b.fenced.push_back(n);
     }
     if (!orders_threads) return;
-    const bool wide = reaches_out(info.scope);
-    if (acquires(info.sem)) {
-      std::erase_if(me.seen, [&](const Seen& s) {
-        if (s.other_cta && !wide) return false;
-        edge(s.source, n);
-        return true;
-      });
-    }
-    if (releases(info.sem)) {
-      me.release_fence = n;
-      if (wide) me.wide_release_fence = n;
-    }
+    const Distance reach = reach_of(info.scope);
+    if (acquires(info.sem)) std::erase_if(me.seen, [&](const Seen& s) { return take_over(s, n, reach); });
+    for (Distance d = 0; d <= reach && releases(info.sem); d++) me.release_fence[d] = n;
   });
 }
 
@@ -333,7 +386,28 @@ inline void ReferenceChecker::barrier(const machine::BarrierEvent& e) {
       if (e.kind != Kind::Arrive) b.waiting.push_back(t);
     });
   };
-  if (e.kind == Kind::Complete) {
+  if (e.kind == Kind::ClusterComplete) {
+    const machine::Cta& c = *e.warp->cta;
+    const machine::Dim& size = launch_->config.cluster;
+    ClusterBarrier& b = cluster_barriers_[{c.id[0] / size.x, c.id[1] / size.y, c.id[2] / size.z}];
+    b.completed = std::exchange(b.arrived, {});
+  } else if (e.kind == Kind::ClusterArrive || e.kind == Kind::ClusterWait) {
+    machine::for_lanes(e.mask, [&](int l) {
+      const int t = thread_of(*e.warp, l), n = step(t);
+      const Thread& me = threads_[static_cast<size_t>(t)];
+      ClusterBarrier& b = cluster_barriers_[me.cluster];
+      if (e.kind == Kind::ClusterArrive) {
+        const Source source = e.relaxed ? Source{me.release_fence[1], me.release_fence[0]} : Source{n, n};
+        b.arrived.push_back({source, n, 1, 1, 0});
+        return;
+      }
+      for (const Arrival& a : b.completed) {
+        any_edge(a.node, n);
+        wide_edge(a.source.wide, n);
+        edge(a.source.node, n);
+      }
+    });
+  } else if (e.kind == Kind::Complete) {
     complete(named_[{cta, e.id}]);
   } else if (e.kind == Kind::WarpSync) {
     auto& [lanes, b] = warp_syncs_[{cta, e.warp->index, e.id}];
@@ -375,16 +449,21 @@ inline void ReferenceChecker::mbarrier(const machine::MbarrierEvent& e) {
     }
   }
   if (e.warp == nullptr) return;
+  const Distance reach = reach_of(e.scope);
+  std::vector<int> nodes;
   machine::for_lanes(e.mask, [&](int l) {
     const int t = thread_of(*e.warp, l);
     const Thread& me = threads_[static_cast<size_t>(t)];
     // What came before is asked whether it follows the init: what a wait brings does not vouch for the barrier that is
     // waited for.
-    uses_.push_back({me.last, t, index, line});
+    uses_.push_back({me.last, t, index, line, e.warp->cta != e.owner});
     const int n = step(t);
+    nodes.push_back(n);
     if (e.kind == Kind::Arrive || e.kind == Kind::ArriveDrop || e.kind == Kind::ArriveExpectTx) {
       if (e.phase > b.observed) direct_.emplace("phase-overrun", line);
-      b.arrivals.push_back({releases(e.sem) ? n : me.release_fence, n, e.phase});
+      const Distance to = distance(t, b.init_thread);
+      const Source source = releases(e.sem) ? Source{n, n} : Source{me.release_fence[to], me.release_fence[0]};
+      b.arrivals.push_back({source, n, to, reach, e.phase});
     }
     if (e.kind != Kind::TestTrue || e.phase + 1 == 0) return;  // phase −1 of a fresh barrier brings nothing
     b.observed = std::max(b.observed, e.phase + 1);
@@ -392,11 +471,11 @@ inline void ReferenceChecker::mbarrier(const machine::MbarrierEvent& e) {
     for (const Arrival& a : b.arrivals) {
       if (a.phase >= b.completed) continue;
       any_edge(a.node, n);
-      observe(t, n, a.source, acquire, false, place);
+      observe(t, n, {a.reach >= a.from ? a.source.node : kNone, a.source.wide}, acquire, reach, a.from, place);
     }
     const auto see_copy = [&](const Op& o) {
       any_edge(o.write_end, n);
-      observe(t, n, o.write_end, acquire, false, place);
+      observe(t, n, {o.write_end, o.write_end}, acquire, reach, 0, place);
     };
     for (const Op& o : ops_) {
       if (o.barrier == index && o.counted >= o.bytes && o.phase <= e.phase) see_copy(o);
@@ -406,6 +485,7 @@ inline void ReferenceChecker::mbarrier(const machine::MbarrierEvent& e) {
       for (const int o : copies) see_copy(ops_[static_cast<size_t>(o)]);
     }
   });
+  used_from_outside(*e.owner, *e.warp, e.inst, std::move(nodes));
 }
 
 inline void ReferenceChecker::async_op(const machine::AsyncOpInfo& info, machine::AsyncOpInfo::Milestone milestone) {
@@ -438,11 +518,14 @@ inline void ReferenceChecker::async_op(const machine::AsyncOpInfo& info, machine
   }
   ops_.push_back(o);
   if (info.kind == Kind::BulkPrefetch) return;
-  const bool reduction = info.kind == Kind::BulkReduce, bulk = info.kind != Kind::CpAsync;
+  const bool remote_reduction = info.kind == Kind::RemoteReduce;
+  const bool reduction = info.kind == Kind::BulkReduce || remote_reduction,
+             bulk = info.kind != Kind::CpAsync && info.kind != Kind::RemoteStore && !remote_reduction;
   const auto cta_of = [](const machine::Cta* c) { return c == nullptr ? 0 : c->linear; };
-  touch({info.source_region, cta_of(info.source_owner), info.source}, info.bytes,
-        {false, false, o.thread, index, o.start, o.read_end, o.instruction, o.line, machine::Scope::None, info.source,
-         info.bytes, bulk});
+  if (info.source_region != machine::Region::Local)
+    touch({info.source_region, cta_of(info.source_owner), info.source}, info.bytes,
+          {false, false, o.thread, index, o.start, o.read_end, o.instruction, o.line, machine::Scope::None, info.source,
+           info.bytes, bulk});
   touch({info.destination_region, cta_of(info.destination_owner), info.destination}, info.bytes,
         {true, reduction, o.thread, index, o.start, o.write_end, o.instruction, o.line, machine::Scope::None,
          info.destination, info.bytes, bulk});
@@ -508,8 +591,7 @@ inline std::vector<std::vector<bool>> ReferenceChecker::close(const std::vector<
 inline bool ReferenceChecker::morally_strong(const ByteAccess& a, const ByteAccess& b) const {
   if (a.strong == machine::Scope::None || b.strong == machine::Scope::None) return false;
   if (a.address != b.address || a.bytes != b.bytes) return false;  // §8.7: complete overlap
-  const bool same_cta = threads_[static_cast<size_t>(a.thread)].cta == threads_[static_cast<size_t>(b.thread)].cta;
-  return same_cta || (reaches_out(a.strong) && reaches_out(b.strong));
+  return std::min(reach_of(a.strong), reach_of(b.strong)) >= distance(a.thread, b.thread);
 }
 
 inline std::string ReferenceChecker::judge_fence(const ByteAccess& write, const ByteAccess& later,
@@ -538,9 +620,8 @@ inline std::string ReferenceChecker::judge(const ByteAccess& earlier, const Byte
     *excused = true;
     return {};
   }
-  const bool same_cta =
-      threads_[static_cast<size_t>(earlier.thread)].cta == threads_[static_cast<size_t>(later.thread)].cta;
-  if (earlier.op == kNone && !same_cta && ordered_any(earlier.node, later.node)) return "scope-too-narrow";
+  if (earlier.op == kNone && distance(earlier.thread, later.thread) > 0 && ordered_wide(earlier.node, later.node))
+    return "scope-too-narrow";
   if (earlier.op == kNone && later.op == kNone) return "data-race";
   if (!earlier.write) return earlier.op != kNone ? "source-overwritten" : "refill-before-release";
   if (!later.write) return earlier.op != kNone ? "async-read-before-complete" : "data-race";
@@ -554,23 +635,44 @@ inline std::string ReferenceChecker::judge(const ByteAccess& earlier, const Byte
 
 inline ReferenceChecker::Verdict ReferenceChecker::verdict() {
   before_order_ = close(order_);
+  before_wide_ = close(wide_);
   before_any_ = close(any_);
   Verdict v;
   v.nodes = order_.size();
   v.all = direct_;
+  // Is the init known, and to others than the threads of the block? What fence.mbarrier_init covers any signal tells.
+  const auto fenced = [&](const Barrier& b, int at) {
+    return std::any_of(b.fenced.begin(), b.fenced.end(), [&](int f) { return ordered_any(f, at); });
+  };
+  const auto visible = [&](const Barrier& b, int at) {
+    return fenced(b, at) ||
+           std::any_of(b.init_fences.begin(), b.init_fences.end(), [&](int f) { return ordered(f, at); });
+  };
   for (const Use& u : uses_) {
     const Barrier& b = barriers_[static_cast<size_t>(u.barrier)];
-    if (u.thread != b.init_thread && (u.node == kNone || !ordered(b.init_node, u.node)))
+    if (u.thread == b.init_thread) continue;
+    if (u.node == kNone || (!ordered(b.init_node, u.node) && !fenced(b, u.node))) {
       v.all.emplace("barrier-not-initialized", u.line);
+    } else if (u.remote && !visible(b, u.node)) {
+      v.all.emplace("barrier-init-not-visible", u.line);
+    }
   }
   for (const int index : issues_) {
     const Op& o = ops_[static_cast<size_t>(index)];
     const Barrier& b = barriers_[static_cast<size_t>(o.barrier)];
-    if (!ordered(b.init_node, o.start)) {
+    if (!ordered(b.init_node, o.start) && !fenced(b, o.start)) {
       v.all.emplace("barrier-not-initialized", o.line);
-    } else if (std::none_of(b.init_fences.begin(), b.init_fences.end(), [&](int f) { return ordered(f, o.start); })) {
+    } else if (!visible(b, o.start)) {
       v.all.emplace("barrier-init-not-visible", o.line);
     }
+  }
+  for (const RemoteUse& u : remote_uses_) {
+    const auto ended = last_of_.find(u.owner);
+    if (ended == last_of_.end()) continue;
+    const bool over = std::any_of(ended->second.begin(), ended->second.end(), [&](int last) {
+      return std::all_of(u.nodes.begin(), u.nodes.end(), [&](int n) { return ordered_any(n, last); });
+    });
+    if (!over) v.all.emplace("remote-cta-gone", u.line);
   }
   v.nearest = v.all;
 

@@ -62,9 +62,9 @@ Rounding rounding(const Resolved& resolved) {
   constexpr struct {
     std::string_view name;
     Rounding value;
-  } kNames[] = {{"rn", Rounding::Rn},   {"rna", Rounding::Rna}, {"rz", Rounding::Rz},
-                {"rm", Rounding::Rm},   {"rp", Rounding::Rp},   {"rni", Rounding::Rni},
-                {"rzi", Rounding::Rzi}, {"rmi", Rounding::Rmi}, {"rpi", Rounding::Rpi}};
+  } kNames[] = {{"rn", Rounding::Rn},   {"rna", Rounding::Rna}, {"rz", Rounding::Rz},   {"rm", Rounding::Rm},
+                {"rp", Rounding::Rp},   {"rs", Rounding::Rs},   {"rni", Rounding::Rni}, {"rzi", Rounding::Rzi},
+                {"rmi", Rounding::Rmi}, {"rpi", Rounding::Rpi}};
   for (const auto& entry : kNames) {
     if (resolved.has(entry.name)) return entry.value;
   }
@@ -84,6 +84,8 @@ AluForm form_of(const Resolved& resolved) {
   form.relu = resolved.has("relu");
   form.nan = resolved.has("NaN");
   form.xorsign = resolved.has("xorsign");
+  form.abs = resolved.has("abs");
+  form.oob = resolved.has("oob");
   form.approx = resolved.has("approx");
   form.full = resolved.has("full");
   form.carry_out = resolved.has("cc");
@@ -99,6 +101,15 @@ std::string attach(const AluForm& form, const Statement& statement, Inst* inst) 
   std::string opcode;
   for (const std::string& part : statement.opcode) opcode += (opcode.empty() ? "" : ".") + part;
   return "PTX has no form '" + opcode + "'";
+}
+
+/// Slot of a source. Registers of 16 bits keep zeros above them, so a constant of a 16-bit type loses its upper bits:
+/// the sign of `setp.eq.s16 p, a, -1`, say.
+uint32_t source(DecodeContext& context, const Operand& operand, Type type) {
+  if (operand.kind != Operand::Kind::Integer || ptx::size_of(type) != 2) return context.source(operand, type);
+  Operand narrow = operand;
+  narrow.bits &= 0xffff;
+  return context.source(narrow, type);
 }
 
 /// Slot of a predicate source; its `!` is left to the handler.
@@ -125,7 +136,7 @@ std::string bind(DecodeContext& context, const Statement& statement, Type d, std
       return "operand " + std::to_string(i + 2) + " of '" + statement.text + "' does not have the width of ." +
              std::string(ptx::to_string(type));
     }
-    *fields[i] = context.source(operand, type);
+    *fields[i] = source(context, operand, type);
     ++i;
   }
   return {};
@@ -265,8 +276,10 @@ std::string decode_lop3(DecodeContext& context, const Resolved& resolved, const 
   if (operands[4].kind != Operand::Kind::Integer) return "the lookup table of lop3 must be an integer constant";
   inst->imm = operands[4].bits & 0xff;
   const Operand* d = operands.data();
-  if (d->kind == Operand::Kind::Pair) {
-    if (operands.size() != 6) return "lop3 with a predicate result takes a predicate source";
+  const bool predicate_result = operands.size() == 6;
+  if (predicate_result != (d->kind == Operand::Kind::Pair))
+    return "lop3.and and lop3.or write d|p, lop3 alone writes d";
+  if (predicate_result) {
     form.mode = AluMode::Predicate;
     inst->sub = bool_op(resolved);
     inst->e = context.destination(d->elements[1], 0);
@@ -274,9 +287,9 @@ std::string decode_lop3(DecodeContext& context, const Resolved& resolved, const 
     d = d->elements.data();
   }
   inst->d = context.destination(*d, 4);
-  inst->a = context.source(operands[1], Type::B32);
-  inst->b = context.source(operands[2], Type::B32);
-  inst->c = context.source(operands[3], Type::B32);
+  inst->a = source(context, operands[1], Type::B32);
+  inst->b = source(context, operands[2], Type::B32);
+  inst->c = source(context, operands[3], Type::B32);
   return attach(form, statement, inst);
 }
 
@@ -290,8 +303,8 @@ std::string decode_select(DecodeContext& context, const Resolved& resolved, cons
     case Op::Selp:
       if (operands.size() != 4) return "selp takes 4 operands";
       inst->d = context.destination(operands[0], slot_width(t));
-      inst->a = context.source(operands[1], t);
-      inst->b = context.source(operands[2], t);
+      inst->a = source(context, operands[1], t);
+      inst->b = source(context, operands[2], t);
       inst->c = predicate(context, operands[3], kPredicateNegated, inst);
       break;
     case Op::Slct:
@@ -422,8 +435,8 @@ std::string decode_compare(DecodeContext& context, const Resolved& resolved, con
       return "operand " + std::to_string(i + 1) + " does not have the width of ." + std::string(ptx::to_string(t));
     }
   }
-  inst->a = context.source(operands[reduced.exchanged ? 2 : 1], t);
-  inst->b = context.source(operands[reduced.exchanged ? 1 : 2], t);
+  inst->a = source(context, operands[reduced.exchanged ? 2 : 1], t);
+  inst->b = source(context, operands[reduced.exchanged ? 1 : 2], t);
   if (has_c) inst->c = predicate(context, operands[3], kPredicateNegated, inst);
   if (!setp) {
     inst->d = context.destination(operands[0], 4);
@@ -460,12 +473,12 @@ std::string decode_mov(DecodeContext& context, const Resolved& resolved, const S
     form.mode = count == 2 ? AluMode::Pack2 : AluMode::Pack4;
     inst->d = context.destination(d, slot_width(t));
     uint32_t* const fields[] = {&inst->a, &inst->b, &inst->c, &inst->x};
-    for (size_t i = 0; i < count; ++i) *fields[i] = context.source(a.elements[i], element(count));
+    for (size_t i = 0; i < count; ++i) *fields[i] = source(context, a.elements[i], element(count));
   } else if (d.kind == Operand::Kind::Vector) {
     const size_t count = d.elements.size();
     if (!fits(count)) return "mov unpacks 2 or 4 elements";
     form.mode = count == 2 ? AluMode::Unpack2 : AluMode::Unpack4;
-    inst->a = context.source(a, t);
+    inst->a = source(context, a, t);
     uint32_t* const fields[] = {&inst->d, &inst->e, &inst->c, &inst->x};
     for (size_t i = 0; i < count; ++i) {
       if (d.elements[i].kind == Operand::Kind::Sink) continue;
@@ -478,12 +491,12 @@ std::string decode_mov(DecodeContext& context, const Resolved& resolved, const S
     if (context.width(a, t) != slot_width(t))
       return "the source does not have the width of ." + std::string(ptx::to_string(t));
     inst->d = context.destination(d, slot_width(t));
-    inst->a = context.source(a, t);
+    inst->a = source(context, a, t);
   }
   return attach(form, statement, inst);
 }
 
-/// cvt{.rounding}{.ftz}{.sat}.dtype.atype d, a and the packed forms d, a, b (PTX §9.7.9.21).
+/// cvt{.rounding}{.ftz}{.sat}.dtype.atype d, a and the packed forms d, a, b{, random bits} (PTX §9.7.9.21).
 std::string decode_cvt(DecodeContext& context, const Resolved& resolved, const Statement& statement, Inst* inst) {
   AluForm form = form_of(resolved);
   const auto& operands = statement.operands;
@@ -494,7 +507,9 @@ std::string decode_cvt(DecodeContext& context, const Resolved& resolved, const S
   const bool packed = form.from == Type::F32 && ptx::size_of(form.type) <= 4 && form.type != Type::F32 &&
                       form.type != Type::TF32 && form.type != Type::F16 && form.type != Type::BF16 &&
                       !is_integer(form.type);
-  if (operands.size() != (packed ? 3u : 2u)) return "this cvt takes " + std::string(packed ? "3" : "2") + " operands";
+  const bool random = form.rounding == Rounding::Rs;
+  const size_t count = packed ? (random ? 4 : 3) : 2;
+  if (operands.size() != count) return "this cvt takes " + std::to_string(count) + " operands";
   // Registers wider than the types are legal (PTX §9.4.1): the source is truncated, the result extended.
   form.d_width =
       operands[0].kind == Operand::Kind::Sink ? slot_width(form.type) : context.width(operands[0], form.type);
@@ -509,8 +524,9 @@ std::string decode_cvt(DecodeContext& context, const Resolved& resolved, const S
   integer.register_bits = form.d_width == 8 ? uint8_t{64} : context.narrow(operands[0]) ? uint8_t{16} : uint8_t{32};
   inst->imm = integer.pack();
   inst->d = context.destination(operands[0], form.d_width);
-  inst->a = context.source(operands[1], form.from);
-  if (packed) inst->b = context.source(operands[2], form.from);
+  inst->a = source(context, operands[1], form.from);
+  if (packed) inst->b = source(context, operands[2], form.from);
+  if (random) inst->c = source(context, operands[3], Type::B32);
   return attach(form, statement, inst);
 }
 

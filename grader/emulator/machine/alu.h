@@ -12,8 +12,8 @@
 
 namespace handoff::machine {
 
-/// Rounding modifiers of PTX §9.7.3 and §9.7.9.21 (`.rn` … `.rp` to a float, `.rni` … `.rpi` to an integral value).
-enum class Rounding : uint8_t { None, Rn, Rna, Rz, Rm, Rp, Rni, Rzi, Rmi, Rpi };
+/// Rounding modifiers of PTX §9.7.3 and §9.7.9.21 (`.rn` … `.rs` to a float, `.rni` … `.rpi` to an integral value).
+enum class Rounding : uint8_t { None, Rn, Rna, Rz, Rm, Rp, Rs, Rni, Rzi, Rmi, Rpi };
 
 /// Comparison of setp and set. The unsigned spellings lo, ls, hi, hs are lt, le, gt, ge.
 enum class Compare : uint8_t { Eq, Ne, Lt, Le, Gt, Ge, Equ, Neu, Ltu, Leu, Gtu, Geu, Num, Nan };
@@ -61,9 +61,11 @@ struct AluForm {
   ///@{
   SlotWidth d_width = 4, a_width = 4;
   ///@}
-  /// The modifier is there: `.ftz`, `.sat`, `.satfinite`, `.relu`, `.NaN`, `.xorsign.abs`, `.approx`, `.full`.
+  /// The modifier is there: `.ftz`, `.sat`, `.satfinite`, `.relu`, `.NaN`, `.xorsign`, `.abs`, `.oob`, `.approx`,
+  /// `.full`.
   ///@{
   bool ftz = false, sat = false, satfinite = false, relu = false, nan = false, xorsign = false;
+  bool abs = false, oob = false;
   bool approx = false, full = false;
   ///@}
   /// Reads CC.CF (addc, subc, madc); writes it (`.cc`).

@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <array>
 #include <bit>
 #include <cfenv>
 #include <cmath>
@@ -25,17 +27,22 @@ using uint128 = unsigned __int128;
 
 constexpr uint32_t kSlotBytes = 512;  // a 128-bit register
 constexpr uint32_t kSlots = 16;
-constexpr uint32_t kCarrySlot = kSlots - 1;
+constexpr uint32_t kCarrySlot = kSlots - 1, kConstantSlot = kSlots - 2;
 
-/// Register i of a type lives in slot i; `!p` stays with the decoder.
+/// Register i of a type lives in slot i; `!p` stays with the decoder. There is room for one constant.
 class FakeContext : public DecodeContext {
  public:
   std::vector<Type> types;  ///< of the registers
+  uint32_t value = 0;       ///< of the constant
 
   uint32_t destination(const Operand& operand, SlotWidth) override { return operand.reg * kSlotBytes; }
-  uint32_t source(const Operand& operand, Type) override { return operand.reg * kSlotBytes; }
-  SlotWidth width(const Operand& operand, Type) override {
-    const Type t = types[operand.reg];
+  uint32_t source(const Operand& operand, Type) override {
+    if (operand.kind != Operand::Kind::Integer) return operand.reg * kSlotBytes;
+    value = static_cast<uint32_t>(operand.bits);
+    return kConstantSlot * kSlotBytes;
+  }
+  SlotWidth width(const Operand& operand, Type type) override {
+    const Type t = operand.kind == Operand::Kind::Integer ? type : types[operand.reg];
     return t == Type::Pred ? 0 : static_cast<SlotWidth>(std::max<size_t>(4, ptx::size_of(t)));
   }
   bool narrow(const Operand& operand) override { return ptx::size_of(types[operand.reg]) < 4; }
@@ -128,6 +135,7 @@ class Machine {
     const Decoder decoder = table_[resolved.spec->op];
     if (decoder == nullptr) return "no decoder";
     std::string problem = decoder(context_, resolved, s, &inst);
+    std::fill_n(lanes<uint32_t>(warp_.regs, kConstantSlot * kSlotBytes), kWarpSize, context_.value);
     if (problem.empty()) inst.fn(warp_, inst, mask);
     return problem;
   }
@@ -154,6 +162,7 @@ std::vector<uint64_t> edges(Type t) {
               0x7ff0000000000000,
               0xfff0000000000000,
               0x7ff8000000000001,
+              0xfff4000060000000,
               1,
               0x8000000000000001,
               0x7fefffffffffffff,
@@ -549,8 +558,8 @@ TEST(Alu, Float32) {
     return f32_bits(std::fmaf(f32(v[0]), f32(v[1]), f32(v[2]))) |
            f32_bits(std::fmaf(f32(v[0] >> 32), f32(v[1] >> 32), f32(v[2] >> 32))) << 32;
   });
-  check("abs.f32", t, {t}, [](const Lane& v) { return v[0] & 0x7fffffff; });
-  check("neg.ftz.f32", t, {t}, [](const Lane& v) { return flushed(v[0]) ^ 0x80000000; });
+  check("abs.f32", t, {t}, [](const Lane& v) { return f32_bits(std::fabs(f32(v[0]))); });
+  check("neg.ftz.f32", t, {t}, [](const Lane& v) { return f32_bits(-f32(flushed(v[0]))); });
   check("copysign.f32", t, {t, t}, [](const Lane& v) { return (v[0] & 0x80000000) | (v[1] & 0x7fffffff); });
   const auto extreme = [](bool max, bool nan) {
     return [=](const Lane& v) -> uint64_t {
@@ -566,6 +575,17 @@ TEST(Alu, Float32) {
   check("min.NaN.f32", t, {t, t}, extreme(false, true));
   check("max.NaN.f32", t, {t, t}, extreme(true, true));
   check("max.f32", t, {t, t, t}, [&](const Lane& v) { return extreme(true, false)({extreme(true, false)(v), v[2]}); });
+  // .abs with three inputs compares magnitudes and leaves the sign out.
+  const auto magnitudes = [](const Lane& v) { return Lane{v[0] & 0x7fffffff, v[1] & 0x7fffffff, v[2] & 0x7fffffff}; };
+  check("max.abs.f32", t, {t, t, t}, [&](const Lane& v) {
+    const Lane m = magnitudes(v);
+    return extreme(true, false)({extreme(true, false)(m), m[2]});
+  });
+  check("min.ftz.NaN.abs.f32", t, {t, t, t}, [&](const Lane& v) {
+    Lane m = magnitudes(v);
+    for (uint64_t& x : m) x = flushed(x);
+    return extreme(false, true)({extreme(false, true)(m), m[2]});
+  });
   check("max.xorsign.abs.f32", t, {t, t}, [&](const Lane& v) {
     const uint64_t r = extreme(true, false)({v[0] & 0x7fffffff, v[1] & 0x7fffffff});
     return std::isnan(f32(v[0])) && std::isnan(f32(v[1])) ? r : r | ((v[0] ^ v[1]) & 0x80000000);
@@ -578,13 +598,71 @@ TEST(Alu, Float32) {
   check("testp.subnormal.f32", Type::Pred, {t},
         [](const Lane& v) { return std::fpclassify(f32(v[0])) == FP_SUBNORMAL; });
   check("testp.number.f32", Type::Pred, {t}, [](const Lane& v) { return !std::isnan(f32(v[0])); });
+  check("testp.normal.f32", Type::Pred, {t},  // zeros too
+        [](const Lane& v) { return std::isnormal(f32(v[0])) || f32(v[0]) == 0; });
+}
+
+TEST(Alu, QuotientsAreFlushedForWhatTheyAreBeforeRounding) {
+  // Divisors near one, so that many quotients of the least normal numbers lie just below 2^-126.
+  const auto dividend = [](uint64_t v) { return (v & 0x80000000) | (0x00800000 + (v & 3)); };
+  const auto divisor = [](uint64_t v) { return (v & 0x80000000) | (0x3f800000 + (v >> 2 & 3)); };
+  for (const auto& entry : kModes) {
+    const std::string opcode = "div." + entry.first + ".ftz.f32";
+    Machine m;
+    std::vector<uint64_t> a(kWarpSize), b(kWarpSize);
+    for (uint32_t r = 0; r < 3; ++r) m.declare(r, Type::F32);
+    for (int l = 0; l < kWarpSize; ++l) {
+      const auto bits = static_cast<uint64_t>(l & 15) | uint64_t{l >= 16} << 31;
+      a[l] = dividend(bits);
+      b[l] = divisor(bits & 15);
+      m.set(1, l, a[l]);
+      m.set(2, l, b[l]);
+    }
+    ASSERT_EQ(m.run(statement(opcode, {reg(0), reg(1), reg(2)})), "");
+    int below = 0;
+    for (int l = 0; l < kWarpSize; ++l) {
+      const bool zero = std::fabs(double{f32(a[l])}) < double{f32(b[l])} * 0x1p-126;
+      below += zero ? 1 : 0;
+      volatile float x = f32(a[l]), y = f32(b[l]);
+      const uint64_t rounded_bits = f32_bits(rounded<float>(entry.second, [&] { return x / y; }));
+      EXPECT_EQ(static_cast<uint64_t>(m.get(0, l)), zero ? rounded_bits & 0x80000000 : rounded_bits) << opcode << l;
+    }
+    EXPECT_EQ(below, 12);
+  }
+}
+
+TEST(Alu, SinAndCosReduceTheirArgumentToShortTurns) {
+  const auto run = [](const char* opcode, uint32_t bits) {
+    Machine m;
+    for (uint32_t r = 0; r < 2; ++r) m.declare(r, Type::F32);
+    m.set(1, 0, bits);
+    EXPECT_EQ(m.run(statement(opcode, {reg(0), reg(1)})), "");
+    return static_cast<uint32_t>(m.get(0, 0));
+  };
+  // Within the bound of the manual from -2π to 2π (PTX §9.7.3.18).
+  for (float x = -6.25f; x <= 6.25f; x += 0.03125f) {
+    EXPECT_NEAR(f32(run("sin.approx.f32", static_cast<uint32_t>(f32_bits(x)))), std::sin(x), std::exp2(-20.5)) << x;
+    EXPECT_NEAR(f32(run("cos.approx.f32", static_cast<uint32_t>(f32_bits(x)))), std::cos(x), std::exp2(-20.5)) << x;
+  }
+  struct Case {
+    uint32_t x, sine, cosine;
+  };
+  for (const Case& c : {Case{0x00000000, 0x00000000, 0x3f800000}, Case{0x80000000, 0x80000000, 0x3f800000},
+                        Case{0x00800000, 0x00000000, 0x3f800000}, Case{0xb3800000, 0x80000000, 0x3f800000},
+                        Case{0x4f000000, 0x00000000, 0x3f800000}, Case{0xff7fffff, 0x80000000, 0x3f800000},
+                        Case{0x4b000000, 0x3f3504f3, 0xbf3504f3}, Case{0x4affffff, 0x3f800000, 0x80000000},
+                        Case{0x7f800000, 0x7fffffff, 0x7fffffff}, Case{0xffc00001, 0x7fffffff, 0x7fffffff}}) {
+    EXPECT_EQ(run("sin.approx.f32", c.x), c.sine) << std::hex << c.x;
+    EXPECT_EQ(run("cos.approx.f32", c.x), c.cosine) << std::hex << c.x;
+  }
 }
 
 TEST(Alu, Float64) {
   const Type t = Type::F64;
-  const auto result = [](double r, const Lane& v) -> uint64_t {
+  // The first NaN among the operands in this order, made quiet.
+  const auto result = [](double r, const Lane& operands) -> uint64_t {
     if (!std::isnan(r)) return std::bit_cast<uint64_t>(r);
-    for (const uint64_t operand : v) {
+    for (const uint64_t operand : operands) {
       if (std::isnan(f64(operand))) return operand | 0x0008000000000000;
     }
     return 0xfff8000000000000;
@@ -592,20 +670,41 @@ TEST(Alu, Float64) {
   for (const auto& entry : kModes) {
     const std::string& name = entry.first;
     const int mode = entry.second;
-    const auto two = [=](auto f) {
+    const auto two = [=](auto f, bool second_first = true) {
       return [=](const Lane& v) {
         volatile double a = f64(v[0]), b = f64(v[1]);
-        return result(rounded<double>(mode, [&] { return f(a, b); }), v);
+        return result(rounded<double>(mode, [&] { return f(a, b); }), second_first ? Lane{v[1], v[0]} : v);
       };
     };
     check("add." + name + ".f64", t, {t, t}, two([](double a, double b) { return a + b; }));
+    check("sub." + name + ".f64", t, {t, t}, two([](double a, double b) { return a - b; }));
     check("mul." + name + ".f64", t, {t, t}, two([](double a, double b) { return a * b; }));
-    check("div." + name + ".f64", t, {t, t}, two([](double a, double b) { return a / b; }));
+    check("div." + name + ".f64", t, {t, t}, two([](double a, double b) { return a / b; }, false));
     check("fma." + name + ".f64", t, {t, t, t}, [=](const Lane& v) {
       volatile double a = f64(v[0]), b = f64(v[1]), c = f64(v[2]);
-      return result(rounded<double>(mode, [&] { return std::fma(a, b, c); }), v);
+      return result(rounded<double>(mode, [&] { return std::fma(a, b, c); }), {v[1], v[2], v[0]});
     });
   }
+  // A NaN keeps its sign.
+  const auto changed = [](auto f) {
+    return [=](const Lane& v) {
+      return std::isnan(f64(v[0])) ? v[0] | 0x0008000000000000 : std::bit_cast<uint64_t>(f(f64(v[0])));
+    };
+  };
+  check("abs.f64", t, {t}, changed([](double x) { return std::fabs(x); }));
+  check("neg.f64", t, {t}, changed([](double x) { return -x; }));
+  const auto extreme = [](bool max) {
+    return [=](const Lane& v) -> uint64_t {
+      const double a = f64(v[0]), b = f64(v[1]);
+      if (std::isnan(a)) return std::isnan(b) ? v[0] | 0x0008000000000000 : v[1];
+      if (std::isnan(b)) return v[0];
+      if (a == b) return std::signbit(a) == max ? v[1] : v[0];
+      return (max ? a > b : a < b) ? v[0] : v[1];
+    };
+  };
+  check("min.f64", t, {t, t}, extreme(false));
+  check("max.f64", t, {t, t}, extreme(true));
+  check("testp.normal.f64", Type::Pred, {t}, [](const Lane& v) { return std::isnormal(f64(v[0])) || f64(v[0]) == 0; });
 }
 
 TEST(Alu, FloatComparisons) {
@@ -753,11 +852,32 @@ TEST(Alu, HalfAndBfloat) {
           [&](const Lane& v) { return add(v[0], v[1]) | add(v[0] >> 16, v[1] >> 16) << 16; });
     check("fma.rn." + name + "x2", t2, {t2, t2, t2},
           [&](const Lane& v) { return fma(v[0], v[1], v[2]) | fma(v[0] >> 16, v[1] >> 16, v[2] >> 16) << 16; });
-    check("cvt.f32." + name, Type::F32, {t}, [&](const Lane& v) { return f32_bits(static_cast<float>(value(v[0]))); });
+    check("cvt.f32." + name, Type::F32, {t}, [&](const Lane& v) {  // a NaN of bf16 stays as it is
+      return half ? f32_bits(static_cast<float>(value(v[0]))) : v[0] << 16;
+    });
+    const auto sign = [&](uint64_t code, bool abs) {
+      return std::isnan(value(code)) ? 0x7fffu : abs ? code & 0x7fff : (code ^ 0x8000) & 0xffff;
+    };
+    check("abs." + name, t, {t}, [&](const Lane& v) { return sign(v[0], true); });
+    check("neg." + name, t, {t}, [&](const Lane& v) { return sign(v[0], false); });
+    check("abs." + name + "x2", t2, {t2},
+          [&](const Lane& v) { return sign(v[0], true) | sign(v[0] >> 16, true) << 16; });
+    check("neg." + name + "x2", t2, {t2},
+          [&](const Lane& v) { return sign(v[0], false) | sign(v[0] >> 16, false) << 16; });
     check("cvt.rn." + name + ".f32", t, {Type::F32},
           [&](const Lane& v) { return to_narrow(table, f32(v[0]), Quad{f32(v[0])}); });
-    check("cvt.rn." + name + ".f64", t, {Type::F64},
-          [&](const Lane& v) { return to_narrow(table, f64(v[0]), Quad{f64(v[0])}); });
+    // To and from f64 a NaN keeps its sign and the upper bits of its payload, and becomes quiet.
+    const int fraction = half ? 10 : 7;
+    const uint64_t infinity = half ? 0x7c00 : 0x7f80, quiet = uint64_t{1} << (fraction - 1);
+    check("cvt.rn." + name + ".f64", t, {Type::F64}, [&](const Lane& v) {
+      if (!std::isnan(f64(v[0]))) return to_narrow(table, f64(v[0]), Quad{f64(v[0])});
+      return (v[0] >> 63) << 15 | infinity | quiet | (v[0] & 0x000fffffffffffff) >> (52 - fraction);
+    });
+    check("cvt.f64." + name, Type::F64, {t}, [&](const Lane& v) {
+      if (!std::isnan(value(v[0]))) return std::bit_cast<uint64_t>(value(v[0]));
+      const uint64_t payload = v[0] & (infinity ^ 0x7fff);
+      return (v[0] & 0x8000) << 48 | 0x7ff8000000000000 | payload << (52 - fraction);
+    });
     check("cvt.rz." + name + ".f32", t, {Type::F32}, [&](const Lane& v) -> uint64_t {
       const float x = f32(v[0]);
       if (std::isnan(x)) return 0x7fff;
@@ -776,6 +896,97 @@ TEST(Alu, HalfAndBfloat) {
     check("add.f32." + name, Type::F32, {t, Type::F32},
           [&](const Lane& v) { return f32_bits(static_cast<float>(value(v[0])) + f32(v[1])); });
   }
+}
+
+TEST(Alu, FmaZeroesWhatLiesOutside) {
+  constexpr uint64_t kOutside = 0x7fff;  // the NaN that tensor copies fill with
+  for (const bool half : {true, false}) {
+    const NarrowTable& table = half ? half_table() : bfloat_table();
+    const Type t = half ? Type::F16 : Type::BF16, t2 = half ? Type::F16x2 : Type::BF16x2;
+    const std::string name = half ? "f16" : "bf16";
+    // Products of small powers of two, so that the sum is exact in double: the interest lies in the NaN.
+    const auto factor = [half](uint64_t v) -> uint64_t {
+      return v % 4 == 0 ? kOutside : v % 4 == 1 ? 0x7e00 | (half ? 0 : 0x180) : (half ? 0x3c00 : 0x3f80) | (v & 0x8000);
+    };
+    const auto want = [&](uint64_t a, uint64_t b, bool relu) -> uint64_t {
+      if (a == kOutside || b == kOutside) return 0;
+      const double r = narrow_value(table, a) * narrow_value(table, b) + 1;
+      return std::isnan(r) ? 0x7fff : r < 0 && relu ? 0 : to_narrow(table, r, Quad{r});
+    };
+    std::mt19937_64 random(half);
+    for (const bool relu : {false, true}) {
+      for (const bool packed : {false, true}) {
+        Machine m;
+        const uint64_t one = half ? 0x3c00 : 0x3f80;
+        std::vector<std::array<uint64_t, 2>> a(kWarpSize), b(kWarpSize);
+        for (uint32_t r = 0; r < 4; ++r) m.declare(r, packed ? t2 : t);
+        for (int l = 0; l < kWarpSize; ++l) {
+          for (int h = 0; h < 2; ++h) {
+            a[l][h] = factor(random());
+            b[l][h] = factor(random());
+          }
+          m.set(1, l, a[l][0] | (packed ? a[l][1] << 16 : 0));
+          m.set(2, l, b[l][0] | (packed ? b[l][1] << 16 : 0));
+          m.set(3, l, packed ? one | one << 16 : one);
+        }
+        const std::string opcode = std::string("fma.rn.oob.") + (relu ? "relu." : "") + name + (packed ? "x2" : "");
+        ASSERT_EQ(m.run(statement(opcode, {reg(0), reg(1), reg(2), reg(3)})), "") << opcode;
+        for (int l = 0; l < kWarpSize; ++l) {
+          const uint64_t high = packed ? want(a[l][1], b[l][1], relu) << 16 : 0;
+          EXPECT_EQ(static_cast<uint64_t>(m.get(0, l)), want(a[l][0], b[l][0], relu) | high) << opcode << ' ' << l;
+        }
+      }
+    }
+  }
+}
+
+TEST(Alu, StochasticRounding) {
+  struct Case {
+    const char* name;
+    const NarrowTable* table;
+    int least, mantissa, random;  // exponent of subnormal numbers; bits kept; random bits of a half
+  };
+  for (const Case& c : {Case{"f16x2", &half_table(), -14, 10, 13}, Case{"bf16x2", &bfloat_table(), -126, 7, 16}}) {
+    for (const bool satfinite : {false, true}) {
+      for (const bool relu : {false, true}) {
+        // In units of the last bit kept: the fraction that is cut off plus the random bits carries, or does not.
+        const auto convert = [&](uint64_t bits, uint64_t random) -> uint64_t {
+          const double x = f32(bits);
+          if (std::isnan(x)) return 0x7fff;
+          const uint64_t sign = std::signbit(x) ? 0x8000 : 0;
+          if (sign != 0 && relu) return 0;
+          const uint64_t beyond = c.table->values.size();
+          if (std::isinf(x)) return sign | (satfinite ? beyond - 1 : beyond);
+          if (x == 0) return sign;
+          const double unit = std::ldexp(1.0, std::max(std::ilogb(x), c.least) - c.mantissa);
+          const double whole = std::trunc(std::fabs(x) / unit), fraction = std::fabs(x) / unit - whole;
+          const double range = std::ldexp(1.0, c.random);
+          const double magnitude = (fraction * range + static_cast<double>(random) >= range ? whole + 1 : whole) * unit;
+          if (magnitude > c.table->values.back()) return sign | (satfinite ? beyond - 1 : beyond);
+          return sign | c.table->nearest(Quad{magnitude});
+        };
+        const uint64_t mask = (uint64_t{1} << c.random) - 1;
+        check(std::string("cvt.rs.") + (relu ? "relu." : "") + (satfinite ? "satfinite." : "") + c.name + ".f32",
+              Type::B32, {Type::F32, Type::F32, Type::B32},
+              [&](const Lane& v) { return convert(v[0], v[2] >> 16 & mask) << 16 | convert(v[1], v[2] & mask); });
+      }
+    }
+  }
+}
+
+TEST(Alu, SetWritesShortFloats) {
+  const auto one = [](bool yes, uint64_t value) { return yes ? value : uint64_t{0}; };
+  check("set.lt.f16.f32", Type::F16, {Type::F32, Type::F32},
+        [&](const Lane& v) { return one(f32(v[0]) < f32(v[1]), 0x3c00); });
+  check("set.geu.bf16.f64", Type::BF16, {Type::F64, Type::F64},
+        [&](const Lane& v) { return one(!(f64(v[0]) < f64(v[1])), 0x3f80); });
+  check("set.gt.f16.s16", Type::F16, {Type::S16, Type::S16},
+        [&](const Lane& v) { return one(as<int16_t>(v[0]) > as<int16_t>(v[1]), 0x3c00); });
+  check("set.hi.bf16.u64", Type::BF16, {Type::U64, Type::U64}, [&](const Lane& v) { return one(v[0] > v[1], 0x3f80); });
+  check("set.ne.f16.b32", Type::F16, {Type::B32, Type::B32}, [&](const Lane& v) { return one(v[0] != v[1], 0x3c00); });
+  check("set.le.and.bf16.f16", Type::BF16, {Type::F16, Type::F16, Type::Pred}, [&](const Lane& v) {
+    return one(narrow_value(half_table(), v[0]) <= narrow_value(half_table(), v[1]) && v[2], 0x3f80);
+  });
 }
 
 TEST(Alu, NarrowFormats) {
@@ -909,14 +1120,18 @@ TEST(Alu, FloatConversions) {
     check("cvt." + name + ".f32.s32", Type::F32, {Type::S32}, [=](const Lane& v) { return from(as<int32_t>(v[0])); });
     check("cvt." + name + ".f32.u32", Type::F32, {Type::U32}, [=](const Lane& v) { return from(as<uint32_t>(v[0])); });
     check("cvt." + name + ".f32.s64", Type::F32, {Type::S64}, [=](const Lane& v) { return from(as<int64_t>(v[0])); });
-    check("cvt." + name + ".f32.f64", Type::F32, {Type::F64}, [=](const Lane& v) { return from(f64(v[0])); });
+    check("cvt." + name + ".f32.f64", Type::F32, {Type::F64}, [=](const Lane& v) -> uint64_t {
+      if (!std::isnan(f64(v[0]))) return from(f64(v[0]));
+      return (v[0] >> 63) << 31 | 0x7fc00000 | (v[0] >> 29 & 0x007fffff);
+    });
   }
   check("cvt.rn.f64.u64", Type::F64, {Type::U64},
         [](const Lane& v) { return std::bit_cast<uint64_t>(static_cast<double>(v[0])); });
   check("cvt.rn.f64.s32", Type::F64, {Type::S32},
         [](const Lane& v) { return std::bit_cast<uint64_t>(static_cast<double>(as<int32_t>(v[0]))); });
   check("cvt.f64.f32", Type::F64, {Type::F32}, [](const Lane& v) {
-    return std::isnan(f32(v[0])) ? 0xfff8000000000000 : std::bit_cast<uint64_t>(double{f32(v[0])});
+    if (!std::isnan(f32(v[0]))) return std::bit_cast<uint64_t>(double{f32(v[0])});
+    return (v[0] >> 31) << 63 | 0x7ff8000000000000 | (v[0] & 0x007fffff) << 29;
   });
   check("cvt.rmi.f32.f32", Type::F32, {Type::F32}, [](const Lane& v) { return f32_bits(std::floor(f32(v[0]))); });
   check("cvt.sat.f32.f32", Type::F32, {Type::F32}, [](const Lane& v) {
@@ -926,9 +1141,15 @@ TEST(Alu, FloatConversions) {
   check("cvt.ftz.f32.f16", Type::F32, {Type::F16},
         [](const Lane& v) { return f32_bits(static_cast<float>(narrow_value(half_table(), v[0]))); });
   check("cvt.rna.tf32.f32", Type::B32, {Type::F32}, [](const Lane& v) -> uint64_t {
-    if (std::isnan(f32(v[0]))) return 0x7fffffff;
-    return std::isinf(f32(v[0])) ? v[0] : (v[0] + 0x1000) & 0xffffe000;  // half a unit of the magnitude, then cut
+    // Half a unit of the magnitude, then cut; a NaN is only cut.
+    return std::isfinite(f32(v[0])) ? (v[0] + 0x1000) & 0xffffe000 : v[0] & 0xffffe000;
   });
+  check("cvt.rna.satfinite.tf32.f32", Type::B32, {Type::F32}, [](const Lane& v) -> uint64_t {
+    const uint64_t r = std::isfinite(f32(v[0])) ? (v[0] + 0x1000) & 0xffffe000 : v[0] & 0xffffe000;
+    return (r & 0x7f800000) == 0x7f800000 ? r - 0x2000 : r;
+  });
+  check("cvt.rz.tf32.f32", Type::B32, {Type::F32},
+        [](const Lane& v) -> uint64_t { return std::isnan(f32(v[0])) ? 0x7fffe000 : v[0] & 0xffffe000; });
   check("cvt.pack.sat.s16.s32", Type::U32, {Type::S32, Type::S32}, [](const Lane& v) {
     const auto clip = [](uint64_t b) { return bits(static_cast<int16_t>(std::clamp(as<int32_t>(b), -32768, 32767))); };
     return clip(v[0]) << 16 | clip(v[1]);
@@ -950,6 +1171,30 @@ TEST(Alu, SelectsAndMoves) {
   check("mov.u32", u32, {u32}, [](const Lane& v) { return v[0]; });
   check("mov.b64", u64, {u64}, [](const Lane& v) { return v[0]; });
   check("mov.pred", Type::Pred, {Type::Pred}, [](const Lane& v) { return v[0]; });
+}
+
+TEST(Alu, ConstantsOf16BitsHaveNoBitsAbove) {
+  const Operand least = integer(static_cast<uint64_t>(int64_t{-32768}));
+  struct Case {
+    const char* opcode;
+    Type d;
+    std::vector<Operand> operands;
+    uint32_t want;
+  };
+  for (const Case& c : {Case{"setp.eq.s16", Type::Pred, {reg(0), reg(1), least}, 1},
+                        Case{"setp.ne.b16", Type::Pred, {reg(0), least, reg(1)}, 0},
+                        Case{"mov.b16", Type::B16, {reg(0), least}, 0x8000},
+                        Case{"selp.b16", Type::B16, {reg(0), least, reg(1), reg(2)}, 0x8000},
+                        Case{"or.b16", Type::B16, {reg(0), reg(1), least}, 0x8000}}) {
+    Machine m;
+    m.declare(0, c.d);
+    m.declare(1, Type::B16);
+    m.declare(2, Type::Pred);
+    m.set(1, 0, 0x8000);
+    m.set(2, 0, 1);
+    ASSERT_EQ(m.run(statement(c.opcode, c.operands)), "");
+    EXPECT_EQ(static_cast<uint32_t>(m.get(0, 0)), c.want) << c.opcode;
+  }
 }
 
 TEST(Alu, MovPacksAndUnpacks) {
@@ -1049,6 +1294,11 @@ TEST(Alu, RefusesWhatPtxLacks) {
   EXPECT_NE(m.run(statement("setp.ltu.s32", {reg(0), reg(1), reg(2)})), "");
   EXPECT_NE(m.run(statement("setp.lt.b32", {reg(0), reg(1), reg(2)})), "");
   EXPECT_NE(m.run(statement("setp.lt.and.s32", {reg(0), reg(1), reg(2)})), "");
+  const Operand pair = group(Operand::Kind::Pair, {reg(0), reg(1)});
+  for (const char* opcode : {"lop3.and.b32", "lop3.or.b32"}) {
+    EXPECT_NE(m.run(statement(opcode, {reg(0), reg(1), reg(2), reg(3), integer(8), reg(4)})), "") << opcode;
+  }
+  EXPECT_NE(m.run(statement("lop3.xor.b32", {pair, reg(1), reg(2), reg(3), integer(8), reg(4)})), "");
 }
 
 }  // namespace

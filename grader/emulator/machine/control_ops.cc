@@ -60,6 +60,7 @@ void write_reduction(Warp& w, const Inst& i, LaneMask mask, const NamedBarrier& 
 
 /// Completes barrier `id` if its arrivals are all there.
 void check_barrier(Cta& cta, uint32_t id, uint64_t when) {
+  const TimingModel& timing = timing_of(*cta.launch);
   NamedBarrier& b = cta.barriers[id];
   if (!b.in_use) return;
   const bool complete = b.expected == 0 ? everybody_arrived(cta, b) : b.arrived >= b.expected;
@@ -84,7 +85,7 @@ void check_barrier(Cta& cta, uint32_t id, uint64_t when) {
   b.generation = generation;
   cta.launch->progress_mark = cta.launch->warp_instructions;
   wake(*cta.domain, WaitTarget::Kind::NamedBarrier, &cta, id,
-       when + timing::kBarrierBase + warps * timing::kBarrierPerWarpX2 / 2);
+       when + timing.barrier_base + warps * timing.barrier_per_warp_x2 / 2);
 }
 
 /// bar.sync/arrive/red: a = barrier id, b = thread count (or none), c = predicate of a reduction.
@@ -157,7 +158,7 @@ std::string decode_barrier(DecodeContext& c, const ptx::Resolved& r, const ptx::
   if (has_count) inst->b = c.source(s.operands[at++], Type::U32);
   if (r.has("red")) inst->c = c.source(s.operands[at], Type::Pred);
   if (inst->sub == kBarArrive && !has_count) return "arrive needs a thread count";
-  inst->cost = timing::kAlu;
+  inst->cost = c.timing().alu;
   return {};
 }
 
@@ -180,7 +181,7 @@ void check_cluster_barrier(Domain& d, uint64_t when) {
   d.launch->progress_mark = d.launch->warp_instructions;
   for (const auto& cta : d.ctas) {
     for (Warp& w : cta->warps) w.cluster_arrived = 0;
-    wake(d, WaitTarget::Kind::ClusterBarrier, cta.get(), 0, when + timing::kClusterBarrier);
+    wake(d, WaitTarget::Kind::ClusterBarrier, cta.get(), 0, when + timing_of(*d.launch).cluster_barrier);
   }
 }
 
@@ -219,12 +220,12 @@ void cluster_wait(Warp& w, const Inst& i, LaneMask mask) {
   }
 }
 
-std::string decode_cluster_barrier(DecodeContext&, const ptx::Resolved& r, const ptx::Statement&, Inst* inst) {
+std::string decode_cluster_barrier(DecodeContext& c, const ptx::Resolved& r, const ptx::Statement&, Inst* inst) {
   inst->fn = r.has("arrive") ? cluster_arrive : cluster_wait;
   inst->sub = r.has("relaxed") ? 1 : 0;
   inst->sync = r.has("aligned") ? kSyncAligned : kSyncNone;
   inst->ends_slice = 1;
-  inst->cost = timing::kAlu;
+  inst->cost = c.timing().alu;
   return {};
 }
 
@@ -345,7 +346,7 @@ std::string decode_shuffle(DecodeContext& c, const ptx::Resolved& r, const ptx::
   inst->sub = r.has("up") ? 0 : r.has("down") ? 1 : r.has("bfly") ? 2 : 3;
   inst->sync = kSyncMask;
   inst->ends_slice = 1;
-  inst->cost = timing::kShuffle;
+  inst->cost = c.timing().shuffle;
   return {};
 }
 
@@ -371,7 +372,7 @@ std::string decode_vote(DecodeContext& c, const ptx::Resolved& r, const ptx::Sta
   inst->x = c.source(s.operands[2], Type::B32);
   inst->sync = kSyncMask;
   inst->ends_slice = 1;
-  inst->cost = timing::kShuffle;
+  inst->cost = c.timing().shuffle;
   return {};
 }
 
@@ -410,7 +411,7 @@ std::string decode_match(DecodeContext& c, const ptx::Resolved& r, const ptx::St
   inst->x = c.source(s.operands[2], Type::B32);
   inst->sync = kSyncMask;
   inst->ends_slice = 1;
-  inst->cost = timing::kShuffle;
+  inst->cost = c.timing().shuffle;
   return {};
 }
 
@@ -450,7 +451,10 @@ void redux(Warp& w, const Inst& i, LaneMask mask) {
     for_lanes(mask, [&](int l) {
       const float v = number(a[l]);
       nan = nan || std::isnan(v);
-      if (std::isnan(best) || (i.sub == kReduxMinF ? v < best : v > best)) best = v;
+      // −0 is less than +0.
+      const bool less = v < best || (v == best && std::signbit(v) && !std::signbit(best));
+      const bool more = v > best || (v == best && !std::signbit(v) && std::signbit(best));
+      if (std::isnan(best) || (i.sub == kReduxMinF ? less : more)) best = v;
     });
     r = std::isnan(best) || (nan && (i.width & 2) != 0) ? 0x7fffffffu : std::bit_cast<uint32_t>(best);
   } else {
@@ -506,7 +510,7 @@ std::string decode_redux(DecodeContext& c, const ptx::Resolved& r, const ptx::St
   inst->x = c.source(s.operands[2], Type::B32);
   inst->sync = kSyncMask;
   inst->ends_slice = 1;
-  inst->cost = timing::kShuffle;
+  inst->cost = c.timing().shuffle;
   return {};
 }
 
@@ -532,18 +536,77 @@ std::string decode_elect(DecodeContext& c, const ptx::Resolved&, const ptx::Stat
   inst->x = c.source(s.operands[1], Type::B32);
   inst->sync = kSyncMask;
   inst->ends_slice = 1;
-  inst->cost = timing::kAlu;
+  inst->cost = c.timing().alu;
+  return {};
+}
+
+// --- setmaxnreg ------------------------------------------------------------------------------------------------------
+//
+// The instruction is a hint (PTX §9.7.19.5): registers of this machine are not counted. What is checked is who executes
+// it: all warps of a warpgroup the same one. Kernels give each role of a warp a branch of its own, so that direction
+// and count are compared, request by request, and not the place in the code.
+
+constexpr uint32_t kWarpsOfGroup = 4;
+
+std::string describe_request(const Inst& i) { return fmt::format(".{} {}", i.sub != 0 ? "inc" : "dec", i.imm); }
+
+void set_max_registers(Warp& w, const Inst& i, LaneMask mask) {
+  note_effect(w);
+  const size_t n = w.register_requests.size();
+  w.register_requests.push_back(&i);
+  const uint32_t first = w.index / kWarpsOfGroup * kWarpsOfGroup;
+  for (uint32_t o = first; o < std::min<size_t>(first + kWarpsOfGroup, w.cta->warps.size()); o++) {
+    const auto& requests = w.cta->warps[o].register_requests;
+    if (requests.size() <= n || (requests[n]->imm == i.imm && requests[n]->sub == i.sub)) continue;
+    w.cta->launch->report(
+        i, "diverged-collective",
+        fmt::format("{} executes setmaxnreg{}, but warp {} of the same warpgroup executed setmaxnreg{}",
+                    describe_lanes(w, mask), describe_request(i), o, describe_request(*requests[n])),
+        "The four warps of a warpgroup execute the same setmaxnreg.");
+    return;
+  }
+}
+
+/// At the end of a CTA: has each warp of a warpgroup made as many requests?
+void check_register_requests(Cta& cta) {
+  for (size_t first = 0; first < cta.warps.size(); first += kWarpsOfGroup) {
+    const Warp *most = &cta.warps[first], *least = most;
+    for (size_t o = first; o < std::min<size_t>(first + kWarpsOfGroup, cta.warps.size()); o++) {
+      const Warp& w = cta.warps[o];
+      if (w.register_requests.size() > most->register_requests.size()) most = &w;
+      if (w.register_requests.size() < least->register_requests.size()) least = &w;
+    }
+    const size_t n = least->register_requests.size();
+    if (most->register_requests.size() == n) continue;
+    const Inst& i = *most->register_requests[n];
+    cta.launch->report(i, "diverged-collective",
+                       fmt::format("warp {} executed setmaxnreg{}, but warp {} of the same warpgroup ended without it",
+                                   most->index, describe_request(i), least->index),
+                       "The four warps of a warpgroup execute the same setmaxnreg.");
+  }
+}
+
+std::string decode_max_registers(DecodeContext& c, const ptx::Resolved& r, const ptx::Statement& s, Inst* inst) {
+  const Operand& count = s.operands[0];
+  if (count.kind != Operand::Kind::Integer || count.bits < 24 || count.bits > 256 || count.bits % 8 != 0)
+    return "the register count is a constant, a multiple of 8 from 24 to 256";
+  inst->fn = set_max_registers;
+  inst->imm = count.bits;
+  inst->sub = r.has("inc") ? 1 : 0;
+  inst->sync = kSyncAligned;
+  inst->ends_slice = 1;
+  inst->cost = c.timing().alu;
   return {};
 }
 
 // --- control flow ----------------------------------------------------------------------------------------------------
 
-std::string decode_branch(DecodeContext&, const ptx::Resolved&, const ptx::Statement& s, Inst* inst) {
+std::string decode_branch(DecodeContext& c, const ptx::Resolved&, const ptx::Statement& s, Inst* inst) {
   if (s.operands.size() != 1 || s.operands[0].kind != Operand::Kind::Label) return "expects a label";
   inst->fn = branch;
   inst->ends_slice = 1;
   inst->target = s.operands[0].target;
-  inst->cost = timing::kBranch;
+  inst->cost = c.timing().branch;
   return {};
 }
 
@@ -559,14 +622,14 @@ std::string decode_branch_indexed(DecodeContext& c, const ptx::Resolved&, const 
   inst->a = c.source(s.operands[0], Type::U32);
   inst->list = c.pool(targets);
   inst->list_size = static_cast<uint16_t>(targets.size());
-  inst->cost = timing::kBranch;
+  inst->cost = c.timing().branch;
   return {};
 }
 
-std::string decode_return(DecodeContext&, const ptx::Resolved&, const ptx::Statement&, Inst* inst) {
+std::string decode_return(DecodeContext& c, const ptx::Resolved&, const ptx::Statement&, Inst* inst) {
   inst->fn = return_from_function;
   inst->ends_slice = 1;
-  inst->cost = timing::kBranch;
+  inst->cost = c.timing().branch;
   return {};
 }
 
@@ -581,6 +644,7 @@ void leave(Warp& w, LaneMask mask) {
     const Fragment& x = w.fragments[f];
     if (waits_for_warp_sync(x)) check_warp_sync(w, x.waits[0].offset);
   }
+  if (cta.live_threads == 0) check_register_requests(cta);
 }
 
 void exit_thread(Warp& w, const Inst&, LaneMask mask) { leave(w, mask); }
@@ -680,7 +744,7 @@ std::string decode_fence(DecodeContext& c, const ptx::Resolved& r, const ptx::St
     inst->a = m.slot;
     inst->offset = m.offset;
   }
-  inst->cost = timing::kFence;
+  inst->cost = c.timing().fence;
   return {};
 }
 
@@ -844,8 +908,10 @@ void register_control_decoders(DecoderTable& table) {
   table[Op::Fence] = decode_fence;
   table[Op::FenceProxy] = decode_fence;
   table[Op::FenceMbarrierInit] = decode_fence;
-  table[Op::Setmaxnreg] = decode_nothing;
+  table[Op::Setmaxnreg] = decode_max_registers;
+  // No grid comes before this one, and none depends on it.
   table[Op::GridDepControl] = decode_nothing;
+  table[Op::Pmevent] = decode_nothing;
 }
 
 }  // namespace handoff::machine

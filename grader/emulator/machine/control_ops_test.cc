@@ -629,5 +629,49 @@ TEST(DeviceRuntime, UnknownFunctionFaultsWhenCalled) {
   expect_ok(run_body("bra END;\n" + call + "END:\n", {}, globals));
 }
 
+// --- setmaxnreg ------------------------------------------------------------------------------------------------------
+
+/// A block of `warps` warps, of which those below `first` take the branch at `mine`, the others that at `others`.
+Outcome roles(uint32_t warps, uint32_t first, const std::string& mine, const std::string& others) {
+  Options options;
+  options.block = {32 * warps, 1, 1};
+  return run_body("setp.lt.u32 %p0, %id, " + std::to_string(32 * first) + ";\n@%p0 bra MINE;\n" + others +
+                      "\nbra DONE;\nMINE:\n" + mine + "\nDONE:\nmov.u32 %r1, 1;\nst.global.u32 [%mine], %r1;\n",
+                  options);
+}
+
+TEST(ControlOps, SetmaxnregIsAWarpgroups) {
+  const std::string dec = "setmaxnreg.dec.sync.aligned.u32 ", inc = "setmaxnreg.inc.sync.aligned.u32 ";
+  // Two warpgroups, two requests; then one warpgroup whose warps make the same request in branches of their own.
+  expect_ok(roles(8, 4, dec + "40;", inc + "232;"));
+  expect_ok(roles(4, 1, dec + "24;", dec + "24;"));
+  expect_ok(roles(6, 4, dec + "40;", ""));
+  Outcome o = roles(4, 1, dec + "24;", dec + "40;");
+  EXPECT_THAT(o.problem(),
+              HasSubstr("warp 1 lanes 0-31 executes setmaxnreg.dec 40, but warp 0 of the same warpgroup executed "
+                        "setmaxnreg.dec 24"));
+  EXPECT_EQ(o.diagnostics[0].id, "diverged-collective");
+  EXPECT_EQ(o.out[127], 1u);  // the run goes on
+  EXPECT_THAT(roles(4, 2, dec + "24;", inc + "24;").problem(),
+              HasSubstr("warp 2 lanes 0-31 executes setmaxnreg.inc 24, but warp 0 of"));
+  EXPECT_THAT(roles(8, 6, dec + "24;", "").problem(),
+              HasSubstr("warp 4 executed setmaxnreg.dec 24, but warp 6 of the same warpgroup ended without it"));
+  EXPECT_THAT(run_body(dec + "28;").problem(), HasSubstr("a multiple of 8 from 24 to 256"));
+}
+
+TEST(ControlOps, ReduxOrdersZeros) {
+  for (const bool min : {true, false}) {
+    for (const uint32_t odd : {0x80000000u, 0u}) {
+      // Zeros of both signs, in either order of lanes.
+      const Outcome o =
+          run_body("and.b32 %r1, %lane, 1;\nsetp.eq.u32 %p0, %r1, 1;\nselp.b32 %r1, " + std::to_string(odd) + ", " +
+                   std::to_string(odd ^ 0x80000000u) + ", %p0;\nredux.sync." + (min ? "min" : "max") +
+                   ".f32 %r2, %r1, -1;\nst.global.u32 [%mine], %r2;\n");
+      expect_ok(o);
+      EXPECT_EQ(o.out[0], min ? 0x80000000u : 0u);
+    }
+  }
+}
+
 }  // namespace
 }  // namespace handoff::machine

@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "grader/emulator/machine/timing.h"
 #include "grader/emulator/ptx/instruction_table.h"
 
 namespace handoff::machine {
@@ -88,7 +89,11 @@ struct MemoryOperand {
 /// What a decoder sees: turns operands into slots. Implemented by machine/decode.cc.
 class DecodeContext {
  public:
+  /// Instructions get the costs of `timing`, which must outlive the context.
+  explicit DecodeContext(const TimingModel& timing = kBlackwell) : timing_(timing) {}
   virtual ~DecodeContext() = default;
+  /// What instructions cost.
+  const TimingModel& timing() const { return timing_; }
   /// Slot of a destination register. A sink `_` gives a scratch slot of `width`.
   virtual uint32_t destination(const ptx::Operand& operand, SlotWidth width) = 0;
   /// Slot of a source: register (its own width), immediate (made a constant of type `type`: floats converted between
@@ -107,6 +112,9 @@ class DecodeContext {
   virtual MemoryOperand address(const ptx::Operand& operand, ptx::Space space) = 0;
   /// The predicate slot of the condition code register CC.CF (addc, subc, madc).
   virtual uint32_t carry() = 0;
+
+ private:
+  const TimingModel& timing_;
 };
 
 /// Turns a resolved statement into `inst` (fn and operands; guard, target, cost defaults are set by the caller).

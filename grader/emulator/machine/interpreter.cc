@@ -462,6 +462,28 @@ std::string describe_lanes(const Warp& w, LaneMask mask) {
   return s;
 }
 
+namespace {
+
+/// Who has not arrived in this phase of barrier.cluster: "CTA 1 warp 1 lanes 0-31 and 2 more warps".
+std::string missing_at_cluster_barrier(const Domain& d) {
+  std::string first;
+  uint32_t more = 0;
+  for (const auto& cta : d.ctas) {
+    for (const Warp& w : cta->warps) {
+      const LaneMask missing = w.live & ~w.cluster_arrived;
+      if (missing == 0) continue;
+      if (first.empty()) {
+        first = describe_lanes(w, missing);
+      } else {
+        more++;
+      }
+    }
+  }
+  return more == 0 ? first : fmt::format("{} and {} more warp{}", first, more, more == 1 ? "" : "s");
+}
+
+}  // namespace
+
 Waiter waiter_of(const Warp& w, const Fragment& f) {
   const Launch& launch = *w.cta->launch;
   const bool tested = f.state == Fragment::State::Spinning && f.test_pc != ~0u;
@@ -482,7 +504,7 @@ Waiter waiter_of(const Warp& w, const Fragment& f) {
               : t.kind == WaitTarget::Kind::WarpSync
                   ? fmt::format("lanes {} of its warp", lane_ranges(t.offset & w.live & ~f.mask))
               : t.kind == WaitTarget::Kind::ClusterBarrier
-                  ? std::string("the other threads of its cluster (barrier.cluster)")
+                  ? fmt::format("{} at barrier.cluster", missing_at_cluster_barrier(*w.cta->domain))
                   : std::string("its copies");
     }
     if (what.empty()) what = "memory to change";

@@ -12,6 +12,7 @@
 #include <cstring>
 
 #include "grader/emulator/machine/fault.h"
+#include "grader/emulator/machine/matrix_ops.h"
 #include "grader/emulator/machine/memory_access.h"
 #include "grader/emulator/machine/program.h"
 #include "grader/emulator/machine/timing.h"
@@ -622,16 +623,23 @@ void cvta(Warp& w, const Inst& i, LaneMask mask) {
   });
 }
 
+/// isspacep (PTX §9.7.9.20). The window of the kernel's parameters lies in .global, the one of constants does not.
 void isspacep(Warp& w, const Inst& i, LaneMask mask) {
+  const Program& program = *w.cta->launch->program;
+  const auto in_parameters = [&](uint64_t a) { return a - program.param_address < program.param_bytes; };
+  const auto in_constants = [&](uint64_t a) {
+    const Allocation* al = w.cta->launch->memory->find(a, 1);
+    return al != nullptr && !al->writable && !in_parameters(a);
+  };
   LaneMask result = 0;
   for_lanes(mask, [&](int l) {
     const uint64_t a = lanes<uint64_t>(w.regs, i.a)[l];
     bool in = false;
     switch (static_cast<Space>(i.sub)) {
-      case Space::Shared:
       case Space::SharedCluster:
         in = in_shared_window(a);
         break;
+      case Space::Shared:  // the same as ::cta
       case Space::SharedCta:
         in = in_shared_window(a) && static_cast<uint32_t>(a) >> kRankShift == w.cta->rank;
         break;
@@ -639,15 +647,13 @@ void isspacep(Warp& w, const Inst& i, LaneMask mask) {
         in = in_local_window(a);
         break;
       case Space::Param:
-        in = a - w.cta->launch->program->param_address < w.cta->launch->program->param_bytes;
+        in = in_parameters(a);
         break;
-      case Space::Const: {
-        const Allocation* al = w.cta->launch->memory->find(a, 1);
-        in = al != nullptr && !al->writable;
+      case Space::Const:
+        in = in_constants(a);
         break;
-      }
       default:
-        in = !in_shared_window(a) && !in_local_window(a);
+        in = !in_shared_window(a) && !in_local_window(a) && !in_constants(a);
         break;
     }
     if (in) result |= LaneMask{1} << l;
@@ -723,15 +729,15 @@ std::vector<const ptx::Operand*> elements_of(const ptx::Operand& o) {
   return list;
 }
 
-uint16_t access_cost(Space s, bool load) {
+uint16_t access_cost(const TimingModel& t, Space s, bool load) {
   switch (space_class(s)) {
     case kSharedSpace:
     case kClusterSpace:
-      return load ? timing::kSharedAccess : timing::kSharedStore;
+      return load ? t.shared_load : t.shared_store;
     case kLocalSpace:
-      return load ? timing::kLocalAccess : timing::kSharedStore;
+      return load ? t.local_load : t.shared_store;
     default:
-      return load ? timing::kGlobalLoad : timing::kGlobalStore;
+      return load ? t.global_load : t.global_store;
   }
 }
 
@@ -770,8 +776,8 @@ std::string decode_access(DecodeContext& c, const ptx::Resolved& r, const ptx::S
   inst->list_size = static_cast<uint16_t>(slots.size());
   inst->fn = is_load ? load : store;
   // The parameter block and constant banks sit behind a cache of their own.
-  inst->cost = r.space(0) == Space::Param || r.space(0) == Space::Const ? static_cast<uint16_t>(timing::kAlu)
-                                                                        : access_cost(m.space, is_load);
+  inst->cost = r.space(0) == Space::Param || r.space(0) == Space::Const ? c.timing().alu
+                                                                        : access_cost(c.timing(), m.space, is_load);
   return {};
 }
 
@@ -829,8 +835,7 @@ std::string decode_atomic(DecodeContext& c, const ptx::Resolved& r, const ptx::S
   inst->width = returns ? 1 : 0;
   inst->fn = atomic;
   const bool shared = space_class(m.space) == kSharedSpace || space_class(m.space) == kClusterSpace;
-  inst->cost = returns ? static_cast<uint16_t>(shared ? timing::kAtomicShared : timing::kAtomicGlobal)
-                       : static_cast<uint16_t>(timing::kGlobalStore);
+  inst->cost = returns ? (shared ? c.timing().atomic_shared : c.timing().atomic_global) : c.timing().global_store;
   return {};
 }
 std::string decode_atom(DecodeContext& c, const ptx::Resolved& r, const ptx::Statement& s, Inst* inst) {
@@ -937,6 +942,31 @@ void fault_shared_owner(const Warp& w, uint32_t address, const std::string& subj
                   "CTA's shared memory (rank {})",
                   subject, place, rank, w.cta->rank),
       "mapa makes addresses of .shared::cluster; the instruction must name that space or none.");
+}
+
+void set_matrix_address(Inst* inst, const MemoryOperand& operand) { set_address(inst, operand); }
+
+void transfer_matrix_rows(Warp& w, const Inst& i, LaneMask mask, Access::Kind kind, MatrixRows* rows) {
+  const bool write = kind == Access::Kind::Write;
+  const char* verb = write ? "writes" : "reads";
+  if (write) note_effect(w);
+  Recorder record(w, i, kind, Sem::Weak, Scope::None, kMatrixRowBytes);
+  for_lanes(mask, [&](int l) {
+    const uint64_t address = lane_address(w, i, l);
+    // Undefined behaviour: a generic address must point into shared memory.
+    if ((i.sub & kSpaceMask) == kGenericSpace && !in_shared_window(address)) {
+      throw make_fault("out-of-bounds",
+                       fmt::format("{} {} a row of a matrix at address {:#x}, which is not in shared memory",
+                                   describe_lanes(w, LaneMask{1} << l), verb, address));
+    }
+    const Target t = resolve(w, i, l, address, kMatrixRowBytes, write, verb);
+    std::byte* row = (*rows)[static_cast<size_t>(l)].data();
+    std::memcpy(write ? t.host : row, write ? row : t.host, kMatrixRowBytes);
+    guard_barrier(w, i, l, t, kMatrixRowBytes, verb);
+    if (write) after_write(w, t);
+    record.add(l, t);
+  });
+  record.flush();
 }
 
 bool read_generic(Warp& w, int lane, uint64_t address, void* out, uint32_t bytes) {

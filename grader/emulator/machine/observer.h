@@ -169,6 +169,8 @@ struct AsyncOpInfo {
   const std::vector<ByteRun>* global_runs = nullptr;
   /// What an MMA reads from shared memory: one matrix or two, nullptr for the others.
   const std::vector<MatrixRead>* matrices = nullptr;
+  /// Generic address of the tensor map that a tensor copy reads, through the tensormap proxy; 0: none.
+  uint64_t tensor_map = 0;
 };
 
 /// Cells of tensor memory. A half is 16 lanes: half h covers lanes 16·h to 16·h + 15.

@@ -19,6 +19,7 @@
 #include "grader/emulator/machine/control_ops.h"
 #include "grader/emulator/machine/fault.h"
 #include "grader/emulator/machine/liveness.h"
+#include "grader/emulator/machine/matrix_ops.h"
 #include "grader/emulator/machine/timing.h"
 
 namespace handoff::machine {
@@ -106,8 +107,8 @@ std::string written_name(const std::string& unique) { return unique.substr(0, un
 class Builder : public DecodeContext {
  public:
   Builder(const ptx::Module& module, const std::unordered_map<std::string, LoadedModule::Symbol>& symbols,
-          const DecoderTable& decoders, Program* program)
-      : module_(module), symbols_(symbols), decoders_(decoders), p_(*program) {}
+          const DecoderTable& decoders, const TimingModel& timing, Program* program)
+      : DecodeContext(timing), module_(module), symbols_(symbols), decoders_(decoders), p_(*program) {}
 
   void build(const ptx::Function& entry, GlobalMemory& memory) {
     p_.module = &module_;
@@ -319,7 +320,7 @@ class Builder : public DecodeContext {
       inst.width = wide ? 8 : 4;
       inst.sub = static_cast<uint8_t>((name.find("globaltimer") != std::string::npos ? 1 : 0) |
                                       (name.ends_with("_hi") ? 2 : 0));
-      inst.cost = timing::kAlu;
+      inst.cost = timing().alu;
       emit(inst);
       return inst.d;
     }
@@ -372,7 +373,8 @@ class Builder : public DecodeContext {
       at += size;
     }
     p_.param_bytes = at;
-    const Allocation* block = memory.allocate(std::max<uint32_t>(at, 1), fmt::format("parameters of {}", entry.name));
+    const Allocation* block =
+        memory.allocate(std::max<uint32_t>(at, 1), fmt::format("parameters of {}", entry.name), false);
     p_.param_address = block != nullptr ? block->base : 0;
     for (const Parameter& v : p_.parameters) entry_params_[v.name] = p_.param_address + v.offset;
   }
@@ -510,7 +512,7 @@ class Builder : public DecodeContext {
   void decode_statement(const ptx::Statement& s, const ptx::Resolved& resolved) {
     problem_.clear();
     Inst inst;
-    inst.cost = timing::kAlu;
+    inst.cost = timing().alu;
     std::string why;
     if (resolved.spec == nullptr) {
       why = resolved.problem;
@@ -567,7 +569,7 @@ class Builder : public DecodeContext {
       offsets.push_back(returns.empty() ? kNoOperand : local_offset(returns[0]));
       inst.list = pool(offsets);
       inst.list_size = static_cast<uint16_t>(offsets.size());
-      inst.cost = timing::kVprintf;
+      inst.cost = timing().vprintf;
       if (problem_.empty()) emit(inst);
       return {};
     }
@@ -590,7 +592,7 @@ class Builder : public DecodeContext {
     inst.fn = call_function;
     inst.ends_slice = 1;
     inst.target = index;  // patched to the entry point
-    inst.cost = timing::kBranch;
+    inst.cost = timing().branch;
     calls_.push_back(static_cast<uint32_t>(p_.code.size()));
     emit(inst);
     for (size_t i = 0; i < returns.size() && i < callee->returns.size(); i++) {
@@ -711,15 +713,16 @@ std::string Program::describe_shared(uint32_t offset) const {
 
 std::unique_ptr<Program> decode_kernel(const ptx::Module& module, const ptx::Function& entry,
                                        const std::unordered_map<std::string, LoadedModule::Symbol>& symbols,
-                                       const DecoderTable& decoders, GlobalMemory& memory) {
+                                       const DecoderTable& decoders, GlobalMemory& memory, const TimingModel& timing) {
   auto program = std::make_unique<Program>();
-  Builder(module, symbols, decoders, program.get()).build(entry, memory);
+  Builder(module, symbols, decoders, timing, program.get()).build(entry, memory);
   return program;
 }
 
 std::unique_ptr<LoadedModule> LoadedModule::load(const std::string& ptx, GlobalMemory& memory,
-                                                 const DecoderTable& decoders, std::string* error) {
-  std::unique_ptr<LoadedModule> loaded(new LoadedModule(memory, decoders));
+                                                 const DecoderTable& decoders, std::string* error,
+                                                 const TimingModel& timing) {
+  std::unique_ptr<LoadedModule> loaded(new LoadedModule(memory, decoders, timing));
   ptx::ParseError parse_error;
   if (!ptx::parse(ptx, &loaded->module_, &parse_error)) {
     *error = fmt::format("PTX line {}, column {}: {}", parse_error.line, parse_error.column, parse_error.message);
@@ -767,7 +770,7 @@ const Program* LoadedModule::kernel(std::string_view name) {
   if (auto it = kernels_.find(key); it != kernels_.end()) return it->second.get();
   const ptx::Function* f = module_.find_function(name);
   if (f == nullptr || !f->is_entry || !f->has_body) return nullptr;
-  return (kernels_[key] = decode_kernel(module_, *f, symbols_, decoders_, memory_)).get();
+  return (kernels_[key] = decode_kernel(module_, *f, symbols_, decoders_, memory_, timing_)).get();
 }
 
 std::optional<LoadedModule::Symbol> LoadedModule::symbol(std::string_view name) const {
@@ -780,6 +783,7 @@ void register_machine_decoders(DecoderTable& table) {
   register_alu_decoders(table);
   register_memory_decoders(table);
   register_control_decoders(table);
+  register_matrix_decoders(table);
 }
 
 }  // namespace handoff::machine

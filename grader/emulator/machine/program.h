@@ -13,6 +13,7 @@
 #include "grader/emulator/machine/diagnostic.h"
 #include "grader/emulator/machine/instruction.h"
 #include "grader/emulator/machine/memory.h"
+#include "grader/emulator/machine/timing.h"
 #include "grader/emulator/ptx/module.h"
 
 namespace handoff::machine {
@@ -138,9 +139,10 @@ struct Program {
 /// A module placed in memory: globals and constants allocated and initialised.
 class LoadedModule {
  public:
-  /// Parses `ptx` and places its variables. On failure returns nullptr and `error` holds one line.
+  /// Parses `ptx` and places its variables; kernels are decoded with the costs of `timing`, which must outlive the
+  /// module. On failure returns nullptr and `error` holds one line.
   static std::unique_ptr<LoadedModule> load(const std::string& ptx, GlobalMemory& memory, const DecoderTable& decoders,
-                                            std::string* error);
+                                            std::string* error, const TimingModel& timing = kBlackwell);
   ~LoadedModule();
   LoadedModule(const LoadedModule&) = delete;
   LoadedModule& operator=(const LoadedModule&) = delete;
@@ -162,18 +164,21 @@ class LoadedModule {
   std::optional<Symbol> symbol(std::string_view name) const;
 
  private:
-  LoadedModule(GlobalMemory& memory, const DecoderTable& decoders) : memory_(memory), decoders_(decoders) {}
+  LoadedModule(GlobalMemory& memory, const DecoderTable& decoders, const TimingModel& timing)
+      : memory_(memory), decoders_(decoders), timing_(timing) {}
   GlobalMemory& memory_;
   const DecoderTable& decoders_;
+  const TimingModel& timing_;
   ptx::Module module_;
   std::unordered_map<std::string, Symbol> symbols_;
   std::unordered_map<std::string, std::unique_ptr<Program>> kernels_;
 };
 
-/// Decodes one kernel. `symbols` gives addresses of module variables.
+/// Decodes one kernel. `symbols` gives addresses of module variables, `timing` the costs that instructions carry.
 std::unique_ptr<Program> decode_kernel(const ptx::Module& module, const ptx::Function& entry,
                                        const std::unordered_map<std::string, LoadedModule::Symbol>& symbols,
-                                       const DecoderTable& decoders, GlobalMemory& memory);
+                                       const DecoderTable& decoders, GlobalMemory& memory,
+                                       const TimingModel& timing = kBlackwell);
 
 /// All decoders of the machine layer: ALU, memory, control.
 void register_machine_decoders(DecoderTable& table);

@@ -30,6 +30,7 @@ inline const DecoderTable& decoders() {
 struct Options {
   Dim grid{1, 1, 1};                     ///< CTAs
   Dim block{32, 1, 1};                   ///< threads
+  Dim cluster{1, 1, 1};                  ///< CTAs
   uint32_t dynamic_smem = 0;             ///< bytes
   Schedule schedule{};                   ///< order of warps
   uint64_t progress_budget = 2'000'000;  ///< warp-instructions: small, so that a hang ends a test soon
@@ -37,6 +38,7 @@ struct Options {
   std::vector<uint32_t> in{};            ///< contents of `in`
   Observer* observer = nullptr;          ///< nullptr: nobody watches
   const AsyncHooks* async = nullptr;     ///< nullptr: no asynchronous layer
+  uint32_t sms = 148;                    ///< of the device model
 };
 
 /// What a launch did.
@@ -92,11 +94,13 @@ inline Outcome run_module(const std::string& ptx, const Options& options = {}) {
   launch.memory = &memory;
   launch.config.grid = options.grid;
   launch.config.block = options.block;
+  launch.config.cluster = options.cluster;
   launch.config.dynamic_smem = options.dynamic_smem;
   launch.config.schedule = options.schedule;
   launch.config.progress_budget = options.progress_budget;
   launch.observer = options.observer;
   launch.async = options.async;
+  launch.model.sms = options.sms;
   EXPECT_EQ(check_config(*program, launch.config, launch.model), "");
   outcome.status = machine::run(launch);
   outcome.diagnostics = std::move(launch.diagnostics);

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "grader/emulator/machine/device_model.h"
 #include "grader/emulator/machine/diagnostic.h"
 #include "grader/emulator/machine/instruction.h"
 #include "grader/emulator/machine/memory.h"
@@ -132,7 +133,8 @@ struct Warp {
   ///@{
   LaneMask cluster_arrived = 0, cluster_unwaited = 0;
   ///@}
-  std::vector<std::byte> local;  ///< local memory: lane-major, Program::local_bytes each
+  std::vector<const Inst*> register_requests;  ///< setmaxnreg instructions executed, in order
+  std::vector<std::byte> local;                ///< local memory: lane-major, Program::local_bytes each
 
   /// The fragment that runs.
   Fragment& fragment() { return fragments[current]; }
@@ -226,15 +228,6 @@ struct AsyncHooks {
   std::string (*describe_wait)(const WaitTarget& target) = nullptr;
 };
 
-/// Limits and sizes of the device model.
-struct DeviceModel {
-  uint32_t sms = 148;                  ///< B200
-  uint32_t smem_per_sm = 228 * 1024;   ///< bytes
-  uint32_t smem_per_cta = kSharedMax;  ///< bytes, without the system's 1 KiB
-  uint32_t max_threads_per_sm = 2048;  ///< resident at a time
-  uint32_t max_ctas_per_sm = 32;       ///< resident at a time
-};
-
 /// Extent of a grid, block or cluster.
 struct Dim {
   /// At least 1 each.
@@ -298,6 +291,9 @@ struct Launch {
   /// The node of a call made at stack `parent` that returns to `return_pc`; made where there is none yet.
   uint32_t push_stack(uint32_t parent, uint32_t return_pc);
 };
+
+/// What things cost on the device that `launch` runs on.
+inline const TimingModel& timing_of(const Launch& launch) { return *launch.model.timing; }
 
 /// Who watches `launch`; nullptr: nobody. The core asks only here, so that a build without hooks has no trace of them.
 inline Observer* watcher(const Launch& launch) { return kHooks ? launch.observer : nullptr; }

@@ -21,6 +21,7 @@ constexpr InstructionSpec kTable[] = {
 #include "grader/emulator/ptx/table_async.inc"
 #include "grader/emulator/ptx/table_tensor.inc"
 #include "grader/emulator/ptx/table_tcgen05.inc"
+#include "grader/emulator/ptx/table_matrix.inc"
     // clang-format on
 };
 
@@ -118,9 +119,10 @@ std::string counted(size_t n, std::string_view noun) {
   return std::to_string(n) + " " + std::string(noun) + (n == 1 ? "" : "s");
 }
 
-/// Matches the parts of `statement.opcode` from `first` on. On failure fills `problem` and returns how far it got.
-bool match(const Row& row, const Statement& statement, size_t first, Resolved* out, size_t* progress) {
-  const std::string name(row.spec->name);
+/// Matches the parts of `statement.opcode` from `first` on. On failure, if `explain`, fills `problem` and says how far
+/// it got. The words cost far more than the match, and most rows of a name with many are tried in vain.
+bool match(const Row& row, const Statement& statement, size_t first, bool explain, Resolved* out, size_t* progress) {
+  const std::string name(explain ? row.spec->name : std::string_view());
   // Bit g: group g has been used. No row has more than 64 groups.
   uint64_t used = 0;
   size_t next_type = 0;
@@ -146,11 +148,13 @@ bool match(const Row& row, const Statement& statement, size_t first, Resolved* o
       continue;
     }
     if (clash >= 0) {
+      if (!explain) return false;
       out->problem = name + " takes only one of " + listed(row.groups[static_cast<size_t>(clash)].choices);
       return false;
     }
     const Type type = type_from_string(part);
     if (type == Type::None) {
+      if (!explain) return false;
       out->problem = name + " does not take modifier '." + std::string(part) + "'";
       return false;
     }
@@ -159,6 +163,7 @@ bool match(const Row& row, const Statement& statement, size_t first, Resolved* o
       ++next_type;
     }
     if (next_type == row.types.size() || (row.types[next_type].allowed >> static_cast<unsigned>(type) & 1) == 0) {
+      if (!explain) return false;
       out->problem = name + " does not take type '." + std::string(part) + "'" +
                      (out->types.empty() ? "" : " as type " + std::to_string(out->types.size() + 1));
       return false;
@@ -168,18 +173,21 @@ bool match(const Row& row, const Statement& statement, size_t first, Resolved* o
   }
   for (size_t g = 0; g < row.groups.size(); ++g) {
     if (row.groups[g].optional || used >> g & 1) continue;
+    if (!explain) return false;
     const auto& choices = row.groups[g].choices;
     out->problem = name + (choices.size() == 1 ? " needs " : " needs one of ") + listed(choices);
     return false;
   }
   for (; next_type < row.types.size(); ++next_type) {
     if (row.types[next_type].optional) continue;
+    if (!explain) return false;
     out->problem = name + (out->types.empty() ? " needs a type" : " needs another type");
     return false;
   }
   ++*progress;
   const size_t operands = statement.operands.size();
   if (operands < row.min_operands || operands > row.max_operands) {
+    if (!explain) return false;
     const bool few = operands < row.min_operands;
     out->problem = name + " takes " +
                    (row.min_operands == row.max_operands ? ""
@@ -240,14 +248,21 @@ Resolved resolve(const Statement& statement) {
     ends[parts++] = joined.size();
   }
   Resolved best;
+  size_t progress = 0;
+  for (size_t length = parts; length > 0; --length) {
+    const auto found = index().find(std::string_view(joined).substr(0, ends[length - 1]));
+    if (found == index().end()) continue;
+    for (const Row& row : found->second) {
+      if (match(row, statement, length, false, &best, &progress)) return best;
+    }
+  }
   size_t furthest = 0;
   for (size_t length = parts; length > 0; --length) {
     const auto found = index().find(std::string_view(joined).substr(0, ends[length - 1]));
     if (found == index().end()) continue;
     for (const Row& row : found->second) {
       Resolved candidate;
-      size_t progress = 0;
-      if (match(row, statement, length, &candidate, &progress)) return candidate;
+      match(row, statement, length, true, &candidate, &progress);
       // Counted in parts of the opcode; a row whose every part fits but for something missing beats one that rejects a
       // part.
       progress += length;
@@ -257,6 +272,8 @@ Resolved resolve(const Statement& statement) {
       }
     }
   }
+  best.types.clear();
+  best.modifiers.clear();
   if (best.problem.empty()) {
     // Of a family (mbarrier, fence …) the first word alone would mislead: it is the second that is unknown.
     const std::string first = parts > 0 ? statement.opcode[0] : std::string();

@@ -21,7 +21,7 @@ Statement opcode(std::string_view text, size_t operands) {
     statement.opcode.push_back(std::string(text.substr(0, dot)));
     text.remove_prefix(std::min(dot + 1, text.size()));
   }
-  statement.operands.resize(operands);
+  statement.operands = std::vector<Operand>(operands);
   return statement;
 }
 
@@ -89,11 +89,31 @@ constexpr const char* kCensus[] = {
     "cp.async.bulk.commit_group",
     "cp.async.bulk.global.shared::cta.bulk_group.L2::cache_hint",
     "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.L2::cache_hint",
+    "cp.async.bulk.tensor.2d.cta_group::2.shared::cluster.global.mbarrier::complete_tx::bytes.L2::cache_hint",
+    "cp.async.bulk.tensor.2d.cta_group::2.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster.L2::"
+    "cache_hint",
+    "cp.async.bulk.tensor.2d.global.shared::cta.bulk_group",
+    "cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes.L2::cache_hint",
+    "cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster.L2::cache_hint",
+    "cp.async.bulk.tensor.2d.shared::cta.global.mbarrier::complete_tx::bytes",
+    "cp.async.bulk.tensor.3d.cta_group::2.shared::cluster.global.mbarrier::complete_tx::bytes.L2::cache_hint",
+    "cp.async.bulk.tensor.3d.cta_group::2.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster.L2::"
+    "cache_hint",
+    "cp.async.bulk.tensor.3d.global.shared::cta.bulk_group",
+    "cp.async.bulk.tensor.3d.shared::cluster.global.mbarrier::complete_tx::bytes.L2::cache_hint",
+    "cp.async.bulk.tensor.3d.shared::cluster.global.mbarrier::complete_tx::bytes.cta_group::1",
+    "cp.async.bulk.tensor.3d.shared::cluster.global.mbarrier::complete_tx::bytes.cta_group::2",
+    "cp.async.bulk.tensor.4d.shared::cluster.global.tile.mbarrier::complete_tx::bytes.cta_group::2.multicast::cluster",
+    "cp.async.bulk.tensor.5d.global.shared::cta.tile.bulk_group",
+    "cp.async.bulk.tensor.5d.global.shared::cta.tile.bulk_group.L2::cache_hint",
+    "cp.async.bulk.tensor.5d.shared::cluster.global.tile.mbarrier::complete_tx::bytes",
+    "cp.async.bulk.tensor.5d.shared::cluster.global.tile.mbarrier::complete_tx::bytes.cta_group::2.multicast::cluster",
     "cp.async.bulk.wait_group",
     "cp.async.bulk.wait_group.read",
     "cp.async.cg.shared.global",
     "cp.async.commit_group",
     "cp.async.wait_group",
+    "cp.reduce.async.bulk.tensor.2d.global.shared::cta.add.bulk_group",
     "createpolicy.fractional.L2::evict_first.b64",
     "cvt.f32.bf16",
     "cvt.f32.f16",
@@ -178,6 +198,9 @@ constexpr const char* kCensus[] = {
     "ld.u32",
     "ld.v4.f32",
     "ld.volatile.global.b64",
+    "ldmatrix.sync.aligned.m8n8.x4.shared.b16",
+    "ldmatrix.sync.aligned.m8n8.x4.shared::cta.b16",
+    "ldmatrix.sync.aligned.x4.m8n8.shared.b16",
     "lg2.approx.ftz.f32",
     "mad.lo.s32",
     "mad.lo.s64",
@@ -205,6 +228,7 @@ constexpr const char* kCensus[] = {
     "min.bf16x2",
     "min.s32",
     "min.u32",
+    "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32",
     "mov.b16",
     "mov.b32",
     "mov.b64",
@@ -214,6 +238,7 @@ constexpr const char* kCensus[] = {
     "mov.u16",
     "mov.u32",
     "mov.u64",
+    "movmatrix.sync.aligned.m8n8.trans.b16",
     "mul.bf16",
     "mul.f32",
     "mul.f32x2",
@@ -341,6 +366,9 @@ constexpr const char* kCensus[] = {
     "st.u32",
     "st.u64",
     "st.v4.f32",
+    "stmatrix.sync.aligned.m16n8.x1.trans.shared.b8",
+    "stmatrix.sync.aligned.m8n8.x4.shared::cta.b16",
+    "stmatrix.sync.aligned.x4.m8n8.shared.b16.trans",
     "sub.f32",
     "sub.ftz.f32",
     "sub.s16",
@@ -375,6 +403,17 @@ struct Form {
 constexpr Form kForms[] = {
     {"ld.global.nc.L1::no_allocate.L2::cache_hint.L2::128B.v4.f32 {%r1, %r2, %r3, %r4}, [%rd1], %rd2", Op::Ld},
     {"ld.volatile.shared::cta.u8 %r1, [%r2]", Op::Ld},
+    {"ldmatrix.sync.aligned.m16n16.x2.trans.shared::cta.b8x16.b4x16_p64 {%r1, %r2, %r3, %r4}, [%rd1]", Op::Ldmatrix},
+    {"ldmatrix.sync.aligned.m8n16.x1.b8x16.b6x16_p32 {%r1}, [%rd1]", Op::Ldmatrix},
+    {"stmatrix.sync.aligned.m16n8.x2.trans.b8 [%rd1], {%r1, %r2}", Op::Stmatrix},
+    {"mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 {%r1, %r2, %r3, %r4}, {%r5, %r6}, {%r7}, {%r1, %r2, %r3, %r4}",
+     Op::Mma},
+    {"fma.rn.oob.relu.bf16x2 %r1, %r2, %r3, %r4", Op::Fma},
+    {"cvt.rs.relu.satfinite.bf16x2.f32 %r1, %r2, %r3, %r4", Op::Cvt},
+    {"cvt.ftz.f32.bf16 %r1, %r2", Op::Cvt},
+    {"cvt.rz.ftz.f16.f32 %r1, %r2", Op::Cvt},
+    {"set.lt.and.ftz.f16.f32 %r1, %r2, %r3, %p1", Op::Set},
+    {"max.NaN.abs.f32 %r1, %r2, %r3, %r4", Op::Max},
     {"ld.relaxed.sys.global.u64 %rd1, [%rd2]", Op::Ld},
     {"ld.mmio.relaxed.sys.global.u32 %r1, [%rd2]", Op::Ld},
     {"ld.acquire.cluster.shared::cluster.b32 %r1, [%r2]", Op::Ld},
@@ -497,6 +536,13 @@ constexpr Form kForms[] = {
     {"cp.reduce.async.bulk.global.shared::cta.bulk_group.L2::cache_hint.add.noftz.bf16 [%rd1], [%r2], 64, %rd2",
      Op::CpReduceAsyncBulk},
     {"cp.async.bulk.prefetch.L2.global.L2::cache_hint [%rd1], 64, %rd2", Op::CpAsyncBulkPrefetch},
+    {"tensormap.replace.tile.global_address.b1024.b64 [%rd1], %rd2", Op::TensormapReplace},
+    {"tensormap.replace.tile.rank.global.b1024.b32 [%rd1], 4", Op::TensormapReplace},
+    {"tensormap.replace.tile.global_stride.shared::cta.b1024.b64 [%r1], 3, %rd2", Op::TensormapReplace},
+    {"tensormap.replace.tile.box_dim.shared::cta.b1024.b32 [%r1], 4, %r2", Op::TensormapReplace},
+    {"tensormap.replace.tile.swizzle_atomicity.shared::cta.b1024.b32 [%r1], 3", Op::TensormapReplace},
+    {"tensormap.cp_fenceproxy.global.shared::cta.tensormap::generic.release.gpu.sync.aligned [%rd1], [%r1], 128",
+     Op::TensormapCpFenceproxy},
     {"cp.async.bulk.commit_group", Op::CpAsyncBulkCommitGroup},
     {"cp.async.bulk.wait_group.read 0", Op::CpAsyncBulkWaitGroup},
 };
@@ -507,6 +553,60 @@ TEST(InstructionTable, ResolvesEveryForm) {
     const Resolved resolved = resolve(s);
     ASSERT_NE(resolved.spec, nullptr) << form.line << ": " << resolved.problem;
     EXPECT_EQ(to_string(resolved.spec->op), to_string(form.op)) << form.line;
+  }
+}
+
+// What ptxas refuses for every target, the table refuses too.
+constexpr const char* kNoForms[] = {
+    "lop3.xor.b32 %r1|%p1, %r2, %r3, %r4, 0x80, %p2",
+    "lop3.and.b32 %r1, %r2, %r3, %r4, 0x80",
+    "cvt.rni.s8.bf16 %r1, %r2",
+    "cvt.rzi.u8.bf16 %r1, %r2",
+    "cvt.rn.bf16.s8 %r1, %r2",
+    "cvt.u32.f32 %r1, %r2",
+    "cvt.rn.u32.f32 %r1, %r2",
+    "cvt.f32.s32 %r1, %r2",
+    "cvt.rni.u32.s32 %r1, %r2",
+    "cvt.rna.f16.f32 %r1, %r2",
+    "cvt.f16.f32 %r1, %r2",
+    "cvt.rn.f32.f16 %r1, %r2",
+    "cvt.rn.f64.f32 %rd1, %r2",
+    "cvt.rni.f32.f16 %r1, %r2",
+    "cvt.sat.bf16.f16 %r1, %r2",
+    "cvt.rn.ftz.f16x2.f32 %r1, %r2, %r3",
+    "cvt.rs.f16.f32 %r1, %r2",
+    "cvt.rna.relu.tf32.f32 %r1, %r2",
+    "setp.lt.b32 %p1, %r1, %r2",
+    "setp.lo.s32 %p1, %r1, %r2",
+    "setp.lo.f32 %p1, %r1, %r2",
+    "setp.equ.u32 %p1, %r1, %r2",
+    "setp.eq.ftz.s32 %p1, %r1, %r2",
+    "setp.eq.ftz.f64 %p1, %rd1, %rd2",
+    "setp.eq.ftz.bf16 %p1, %r1, %r2",
+    "set.lo.f32.f32 %r1, %r2, %r3",
+    "set.eq.ftz.u32.f64 %r1, %rd2, %rd3",
+    "set.eq.bf16x2.f16x2 %r1, %r2, %r3",
+    "set.eq.f16.bf16 %r1, %r2, %r3",
+    "min.abs.f32 %r1, %r2, %r3",
+    "min.xorsign.f32 %r1, %r2, %r3",
+    "max.xorsign.abs.f32 %r1, %r2, %r3, %r4",
+    "max.abs.f16 %r1, %r2, %r3",
+    "fma.rn.oob.sat.f16 %r1, %r2, %r3, %r4",
+    "fma.rn.oob.f32 %r1, %r2, %r3, %r4",
+    "ldmatrix.sync.aligned.m16n16.x4.trans.shared.b8 {%r1, %r2, %r3, %r4}, [%rd1]",
+    "ldmatrix.sync.aligned.m16n16.x1.shared.b8 {%r1, %r2}, [%rd1]",
+    "ldmatrix.sync.aligned.m8n16.x1.trans.shared.b8x16.b6x16_p32 {%r1}, [%rd1]",
+    "ldmatrix.sync.aligned.m8n8.x1.shared.b8 {%r1}, [%rd1]",
+    "ldmatrix.sync.aligned.m8n8.x1.shared::cluster.b16 {%r1}, [%rd1]",
+    "stmatrix.sync.aligned.m16n8.x1.shared.b8 [%rd1], {%r1}",
+    "movmatrix.sync.aligned.m8n8.b16 %r1, %r2",
+};
+
+TEST(InstructionTable, RefusesWhatPtxasRefuses) {
+  for (const char* line : kNoForms) {
+    const Statement s = statement(line);
+    EXPECT_EQ(resolve(s).spec, nullptr) << line;
+    EXPECT_FALSE(resolve(s).problem.empty()) << line;
   }
 }
 

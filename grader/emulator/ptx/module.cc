@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cstring>
 
 namespace handoff::ptx {
 namespace {
@@ -30,23 +29,18 @@ void Opcode::push_back(std::string part) {
   parts_ = std::make_shared<const Parts>(std::move(parts));
 }
 
-char* TextArena::add(size_t size) {
-  constexpr size_t kBlock = 64 << 10;
-  if (blocks_.empty() || size > size_ - next_) {
-    size_ = std::max(size, kBlock);
-    next_ = 0;
-    blocks_.push_back(std::make_unique_for_overwrite<char[]>(size_));
-  }
-  char* room = blocks_.back().get() + next_;
-  next_ += size;
-  return room;
+Operands::Operands(std::vector<Operand> operands) : size_(static_cast<uint32_t>(operands.size())), owned_(true) {
+  data_ = new Operand[size_];
+  std::move(operands.begin(), operands.end(), data_);
 }
 
-std::string_view TextArena::keep(std::string_view text) {
-  char* copy = add(text.size());
-  if (!text.empty()) std::memcpy(copy, text.data(), text.size());
-  return {copy, text.size()};
+Operands::Operands(const Operands& other) : size_(other.size_), owned_(other.size_ > 0) {
+  if (!owned_) return;
+  data_ = new Operand[size_];
+  std::copy(other.begin(), other.end(), data_);
 }
+
+void Operands::free_own() { delete[] data_; }
 
 size_t size_of(Type t) { return kTypes[static_cast<size_t>(t)].size; }
 

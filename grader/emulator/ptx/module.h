@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <initializer_list>
 #include <memory>
+#include <memory_resource>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -76,8 +77,8 @@ struct Location {
   std::string function;     ///< name of the inlined function where the PTX gives it, else empty
 };
 
-/// Text of a module: a view of characters that the module keeps (Module::text), good as long as the module or a copy of
-/// it lives. Becomes a std::string wherever one is asked for.
+/// Text of a module: a view of characters that the module keeps (Module::arena), good as long as the module or a copy
+/// of it lives. Becomes a std::string wherever one is asked for.
 class Spelling : public std::string_view {
  public:
   Spelling() = default;
@@ -131,6 +132,58 @@ class Opcode {
   std::shared_ptr<const Parts> parts_;
 };
 
+struct Operand;
+
+/// The operands of a statement, or the parts of one operand. Those of a parsed module lie in its arena and go with it;
+/// a list made otherwise, a copy too, keeps its own.
+class Operands {
+ public:
+  Operands() = default;
+  /// Views `size` operands that an arena keeps.
+  Operands(Operand* operands, size_t size) : data_(operands), size_(static_cast<uint32_t>(size)) {}
+  /// Keeps these operands.
+  Operands(std::vector<Operand> operands);
+  Operands(const Operands& other);
+  Operands(Operands&& other) noexcept
+      : data_(std::exchange(other.data_, nullptr)),
+        size_(std::exchange(other.size_, 0)),
+        owned_(std::exchange(other.owned_, false)) {}
+  Operands& operator=(Operands other) noexcept {
+    std::swap(data_, other.data_);
+    std::swap(size_, other.size_);
+    std::swap(owned_, other.owned_);
+    return *this;
+  }
+  ~Operands() {
+    if (owned_) free_own();
+  }
+
+  /// As of a standard container.
+  ///@{
+  using value_type = Operand;
+  using const_iterator = const Operand*;
+  size_t size() const { return size_; }
+  bool empty() const { return size_ == 0; }
+  Operand* data() { return data_; }
+  const Operand* data() const { return data_; }
+  Operand* begin() { return data_; }
+  const Operand* begin() const { return data_; }
+  inline Operand* end();
+  inline const Operand* end() const;
+  inline Operand& operator[](size_t i);
+  inline const Operand& operator[](size_t i) const;
+  inline const Operand& front() const;
+  inline const Operand& back() const;
+  ///@}
+
+ private:
+  void free_own();
+
+  Operand* data_ = nullptr;
+  uint32_t size_ = 0;
+  bool owned_ = false;
+};
+
 /// One operand as written.
 struct Operand {
   /// Which of the fields below hold the operand.
@@ -149,15 +202,22 @@ struct Operand {
     Pair,      ///< `a|b` in elements[0], elements[1]
     Sink,      ///< `_`
   };
-  Kind kind = Kind::Integer;      ///< form of the operand
-  bool negated = false;           ///< `!p` before a predicate, or `-r`
-  uint32_t reg = 0;               ///< Register: index into Function::registers
-  uint32_t target = 0;            ///< Label: index into Function::statements
-  int64_t offset = 0;             ///< Symbol, Address: bytes added
-  uint64_t bits = 0;              ///< Integer, Float32, Float64: the value's bits
-  Spelling name;                  ///< Special, Symbol, Label: as written
-  std::vector<Operand> elements;  ///< Address, Vector, Pair: the parts
+  Kind kind = Kind::Integer;  ///< form of the operand
+  bool negated = false;       ///< `!p` before a predicate, or `-r`
+  uint32_t reg = 0;           ///< Register: index into Function::registers
+  uint32_t target = 0;        ///< Label: index into Function::statements
+  int64_t offset = 0;         ///< Symbol, Address: bytes added
+  uint64_t bits = 0;          ///< Integer, Float32, Float64: the value's bits
+  Spelling name;              ///< Special, Symbol, Label: as written
+  Operands elements;          ///< Address, Vector, Pair: the parts
 };
+
+Operand* Operands::end() { return data_ + size_; }
+const Operand* Operands::end() const { return data_ + size_; }
+Operand& Operands::operator[](size_t i) { return data_[i]; }
+const Operand& Operands::operator[](size_t i) const { return data_[i]; }
+const Operand& Operands::front() const { return data_[0]; }
+const Operand& Operands::back() const { return data_[size_ - 1]; }
 
 /// A virtual register. Block-scoped names that recur are distinct entries.
 struct Register {
@@ -170,7 +230,7 @@ struct Statement {
   Opcode opcode;  ///< at least one part
   /// call: {return params Vector?}, callee (Symbol, or Register of an indirect call), {args Vector?}, {prototype
   /// Symbol?}, as `call` has them.
-  std::vector<Operand> operands;
+  Operands operands;
   int32_t guard = -1;          ///< register index of the @p guard, or -1
   bool guard_negated = false;  ///< `@!p`
   int32_t location = -1;       ///< index into Module::locations in force here, or -1
@@ -223,21 +283,6 @@ struct Function {
   ///@}
 };
 
-/// Characters that a module keeps for its spellings; they never move.
-class TextArena {
- public:
-  /// Room for `size` characters, whatever they are now.
-  char* add(size_t size);
-  /// Gives back the room that the latest add() made from `end` on.
-  void trim(const char* end) { next_ = static_cast<size_t>(end - blocks_.back().get()); }
-  /// A copy of `text`.
-  std::string_view keep(std::string_view text);
-
- private:
-  std::vector<std::unique_ptr<char[]>> blocks_;
-  size_t next_ = 0, size_ = 0;  // of the last block: characters in use, characters
-};
-
 /// A whole PTX module.
 struct Module {
   /// Of the .version directive.
@@ -251,7 +296,8 @@ struct Module {
   std::vector<Variable> variables;                       ///< module scope .global/.const/.shared
   std::vector<Function> functions;                       ///< declarations included
   std::unordered_map<std::string, std::string> aliases;  ///< `.alias name, target;`
-  std::shared_ptr<TextArena> text;                       ///< what the spellings of the functions view; parse() makes it
+  /// The characters that spellings view and the operands of the statements; parse() makes it.
+  std::shared_ptr<std::pmr::monotonic_buffer_resource> arena;
 
   /// Function by name, preferring one with a body; nullptr if none.
   const Function* find_function(std::string_view name) const;

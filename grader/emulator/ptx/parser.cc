@@ -14,8 +14,8 @@
 //    same function with that place, which nvcc writes first; so a chain ends at the line that the learner wrote.
 //    Function names come as labels into .debug_str, which stands at the end of the text.
 //
-// Speed: names, operands and opcodes are views of a copy of the text that the module keeps; white space is folded into
-// the same arena. A statement costs one heap block for its operands and one for each operand that has parts.
+// Speed: names are views of a copy of the text that the module keeps in an arena, statements share opcodes, and
+// operands and folded text go into the same arena. An ordinary statement takes nothing from the heap.
 //
 // What is deliberately not done: no check that an instruction exists or that its operands fit (instruction_table.h).
 //
@@ -25,6 +25,7 @@
 #include <bit>
 #include <cstring>
 #include <iterator>
+#include <memory>
 #include <unordered_map>
 #include <unordered_set>
 #include <utility>
@@ -200,9 +201,25 @@ void reset(Table* table) {
   }
 }
 
+/// Moves what stands in `list` into a block of its size; the room that it had grown goes to `spare`, for the next list.
+template <class T>
+void settle(std::vector<T>* list, std::vector<T>* spare) {
+  spare->swap(*list);
+  list->assign(std::make_move_iterator(spare->begin()), std::make_move_iterator(spare->end()));
+  spare->clear();
+}
+
+/// A copy of `text` in the module's arena.
+std::string_view keep(std::string_view text, Module* module) {
+  if (text.empty()) return {};
+  auto* copy = static_cast<char*>(module->arena->allocate(text.size(), 1));
+  std::memcpy(copy, text.data(), text.size());
+  return {copy, text.size()};
+}
+
 class Parser {
  public:
-  /// `module->text` holds `text`.
+  /// `module->arena` holds `text`.
   Parser(std::string_view text, Module* module, ParseError* error) : lexer_(text), module_(module), error_(error) {}
 
   bool parse_module();
@@ -310,6 +327,9 @@ class Parser {
   bool parse_instruction(const char* begin, uint32_t line, int32_t guard, bool negated);
   const SharedOpcode& parse_opcode();
   std::string_view folded(const char* begin, const char* end);
+  /// The operands in `operands_` from `first` on, moved into the arena.
+  Operands keep_operands(size_t first);
+  Operands keep_operands(Operand* operands, size_t count);
   bool parse_guarded();
   void append_implicit_return();
   bool resolve_labels();
@@ -374,7 +394,9 @@ class Parser {
   std::unordered_map<std::string_view, size_t, NameHash> debug_labels_;
   std::unordered_map<std::string_view, SharedOpcode, NameHash> opcodes_;  // by spelling
   std::vector<std::string_view> parts_;                                   // of the opcode being read
-  std::vector<Operand> operands_;                                         // of the statement being read
+  std::vector<Statement> spare_statements_;                               // empty, with room for those of a function
+  std::vector<Register> spare_registers_;
+  std::vector<Operand> operands_;  // of the lists being read, outer ones first
 
   Names names_, range_names_;
   std::vector<Hidden> hidden_;
@@ -839,7 +861,7 @@ bool Parser::parse_body_variables(Space space) {
     // Unique within the function; '@' cannot occur in a PTX name.
     const std::string_view written = name;
     const uint32_t uses = variable_uses_[name]++ + static_cast<uint32_t>(params_.count(name));
-    if (uses > 0) name = module_->text->keep(std::string(name) + "@" + std::to_string(uses));
+    if (uses > 0) name = keep(std::string(name) + "@" + std::to_string(uses), module_);
     one.variable.name = name;
     if (accept('=') && !parse_initializer(&one)) return false;
     const auto index = static_cast<uint32_t>(function_->variables.size());
@@ -965,6 +987,8 @@ bool Parser::parse_function(bool is_entry) {
   bool ok = parse_function_directives();
   if (ok && lexer_.current().is('{')) {
     function.has_body = true;
+    function.statements.swap(spare_statements_);
+    function.registers.swap(spare_registers_);
     reset(&names_);
     reset(&range_names_);
     hidden_.clear();
@@ -992,6 +1016,8 @@ bool Parser::parse_function(bool is_entry) {
       }
     }
     ok = parse_body();
+    settle(&function.statements, &spare_statements_);
+    settle(&function.registers, &spare_registers_);
   } else if (ok) {
     ok = expect(';');
   }
@@ -1235,7 +1261,7 @@ bool Parser::parse_guarded() {
 
 /// The text from `begin` to `end` with runs of white space and comments made one space.
 std::string_view Parser::folded(const char* begin, const char* end) {
-  char* const room = module_->text->add(static_cast<size_t>(end - begin));
+  auto* const room = static_cast<char*>(module_->arena->allocate(static_cast<size_t>(end - begin), 1));
   char* out = room;
   for (const char* p = begin; p < end;) {
     const char c = *p;
@@ -1256,8 +1282,20 @@ std::string_view Parser::folded(const char* begin, const char* end) {
     }
     if (out != room && out[-1] != ' ') *out++ = ' ';
   }
-  module_->text->trim(out);
   return {room, static_cast<size_t>(out - room)};
+}
+
+Operands Parser::keep_operands(Operand* operands, size_t count) {
+  if (count == 0) return {};
+  auto* kept = static_cast<Operand*>(module_->arena->allocate(count * sizeof(Operand), alignof(Operand)));
+  std::uninitialized_move_n(operands, count, kept);
+  return {kept, count};
+}
+
+Operands Parser::keep_operands(size_t first) {
+  Operands kept = keep_operands(operands_.data() + first, operands_.size() - first);
+  operands_.resize(first);
+  return kept;
 }
 
 const Parser::SharedOpcode& Parser::parse_opcode() {
@@ -1289,20 +1327,20 @@ bool Parser::parse_instruction(const char* begin, uint32_t line, int32_t guard, 
   in_branch_ = shared.branches;
   lexer_.advance();
   if (!lexer_.current().is(';')) {
-    operands_.clear();
     do {
-      Operand& operand = operands_.emplace_back();
+      Operand operand;
       const Token& token = lexer_.current();
       const uint32_t operand_line = token.line;
       const char* place = token.begin;
       if (!parse_operand(&operand, 0)) return false;
       if (operand.kind == Operand::Kind::Label) {
-        pending_labels_.push_back({index, static_cast<uint32_t>(operands_.size() - 1), block_, operand_line, place,
+        pending_labels_.push_back({index, static_cast<uint32_t>(operands_.size()), block_, operand_line, place,
                                    std::string_view(place, operand.bits)});
         operand.bits = 0;
       }
+      operands_.push_back(std::move(operand));
     } while (accept(','));
-    statement.operands.assign(std::make_move_iterator(operands_.begin()), std::make_move_iterator(operands_.end()));
+    statement.operands = keep_operands(0);
   }
   if (!lexer_.current().is(';')) return fail("expected ',' or ';', found " + quoted_token());
   statement.text = folded(begin, lexer_.position());
@@ -1348,7 +1386,8 @@ bool Parser::resolve_labels() {
       branch_targets_ += table->second.size();
       if (branch_targets_ > kMaxBranchTargets) return fail_at(pending.line, pending.place, "too many branch targets");
       operand.kind = Operand::Kind::Vector;
-      operand.elements.resize(table->second.size());
+      operands_.resize(table->second.size());
+      operand.elements = keep_operands(0);
       for (size_t i = 0; i < table->second.size(); ++i) {
         const auto label = find(labels_, table->first.block, table->second[i]);
         if (label == labels_.end()) {
@@ -1381,15 +1420,15 @@ bool Parser::parse_operand(Operand* out, int depth) {
   if (!parse_primary(out, depth)) return false;
   if (!lexer_.current().is('|')) return true;
   lexer_.advance();
-  Operand pair;
-  pair.kind = Operand::Kind::Pair;
-  pair.elements.resize(2);
-  pair.elements[0] = std::move(*out);
-  if (!parse_primary(&pair.elements[1], depth + 1)) return false;
-  for (const Operand& element : pair.elements) {
+  Operand pair[2];
+  pair[0] = std::move(*out);
+  if (!parse_primary(&pair[1], depth + 1)) return false;
+  for (const Operand& element : pair) {
     if (element.kind == Operand::Kind::Label) return fail("a pair holds registers or '_'");
   }
-  *out = std::move(pair);
+  *out = Operand();
+  out->kind = Operand::Kind::Pair;
+  out->elements = keep_operands(pair, 2);
   return true;
 }
 
@@ -1491,7 +1530,9 @@ bool Parser::parse_offset(int64_t* out, int depth) {
 bool Parser::parse_address(Operand* out, int depth) {
   lexer_.advance();
   out->kind = Operand::Kind::Address;
-  Operand& base = out->elements.emplace_back();
+  Operand parts[2];
+  size_t count = 1;
+  Operand& base = parts[0];
   if (lexer_.current().kind == Token::Kind::Identifier) {
     if (!parse_identifier(&base, false)) return false;
     if (base.kind == Operand::Kind::Sink) return fail("'_' is not an address");
@@ -1505,9 +1546,10 @@ bool Parser::parse_address(Operand* out, int depth) {
   }
   while (accept(',')) {
     if (!lexer_.current().is('{')) return fail("expected '{' of the coordinates, found " + quoted_token());
-    if (out->elements.size() == 2) return fail("an address has one coordinate vector");
-    if (!parse_list(&out->elements.emplace_back(), '}', depth + 1)) return false;
+    if (count == 2) return fail("an address has one coordinate vector");
+    if (!parse_list(&parts[count++], '}', depth + 1)) return false;
   }
+  out->elements = keep_operands(parts, count);
   return expect(']');
 }
 
@@ -1515,9 +1557,13 @@ bool Parser::parse_list(Operand* out, char close, int depth) {
   lexer_.advance();
   out->kind = Operand::Kind::Vector;
   if (accept(close)) return true;
+  const size_t first = operands_.size();
   do {
-    if (!parse_operand(&out->elements.emplace_back(), depth + 1)) return false;
+    Operand element;
+    if (!parse_operand(&element, depth + 1)) return false;
+    operands_.push_back(std::move(element));
   } while (accept(','));
+  out->elements = keep_operands(first);
   return expect(close);
 }
 
@@ -1622,8 +1668,8 @@ bool parse(std::string_view text, Module* module, ParseError* error) {
     *error = {1, 1, "a module may have at most 1 GiB of text"};
     return false;
   }
-  module->text = std::make_shared<TextArena>();
-  return Parser(module->text->keep(text), module, error).parse_module();
+  module->arena = std::make_shared<std::pmr::monotonic_buffer_resource>();
+  return Parser(keep(text, module), module, error).parse_module();
 }
 
 }  // namespace handoff::ptx

@@ -31,25 +31,26 @@ using machine::LaneMask;
 constexpr uint32_t kBanks = 32;
 constexpr uint32_t kBankBytes = 4;
 
-/// The words that a turn wants of each bank.
+/// What a turn wants of the banks. Addresses are multiples of the access's width, so that the banks fall into columns
+/// of that width and a lane wants all banks of one column.
 class Turn {
  public:
-  /// A lane wants `word`; lanes that `share` a word are served together.
-  void add(uint32_t word, bool share) {
-    const uint32_t bank = word % kBanks;
-    uint32_t* words = words_[bank];
-    uint32_t& count = count_[bank];
-    if (share && std::find(words, words + count, word) != words + count) return;
-    words[count++] = word;
+  /// A lane wants element `index` of its width, which lies in `column`; lanes that `share` an element are served
+  /// together.
+  void add(uint32_t column, uint32_t index, bool share) {
+    uint32_t* wanted = wanted_[column];
+    uint32_t& count = count_[column];
+    if (share && std::find(wanted, wanted + count, index) != wanted + count) return;
+    wanted[count++] = index;
     ways_ = std::max(ways_, count);
   }
-  /// Of the busiest bank.
+  /// Of the busiest banks.
   uint32_t ways() const { return ways_; }
 
  private:
   uint32_t ways_ = 0;
   uint32_t count_[kBanks] = {};
-  uint32_t words_[kBanks][kWarpSize];  // a lane's words lie in different banks; the first count_ are set
+  uint32_t wanted_[kBanks][kWarpSize];  // the first count_ are set
 };
 
 /// Do all lanes l and l ^ `bit` that are both active have one address?
@@ -61,11 +62,10 @@ bool pairs_agree(LaneMask mask, uint32_t bit, const uint64_t* address) {
   return true;
 }
 
-/// Are the 32 elements neighbours in the order of the lanes?
-bool is_row(uint32_t bytes, const uint64_t* address) {
-  if (address[1] != address[0] + bytes) return false;
+/// Are the 32 addresses `step` apart, in the order of the lanes?
+bool has_step(uint64_t step, const uint64_t* address) {
   uint64_t differs = 0, expected = address[0];
-  for (int l = 0; l < kWarpSize; l++, expected += bytes) differs |= address[l] ^ expected;
+  for (int l = 0; l < kWarpSize; l++, expected += step) differs |= address[l] ^ expected;
   return differs == 0;
 }
 
@@ -86,9 +86,19 @@ SharedOp shared_op(Access::Kind kind, const ptx::Statement& statement) {
 
 Wavefronts count_wavefronts(SharedOp op, uint32_t bytes, LaneMask mask, const uint64_t* address) {
   const uint32_t turns = std::max(bytes / kBankBytes, 1u);
-  if (mask == kFullMask && is_row(bytes, address)) return {turns, turns, 1};
-  const uint32_t lanes_a_turn = kWarpSize / turns;
   const bool share = op != SharedOp::Atomic;
+  // By far the most accesses are of neighbours or of one element.
+  if (mask == kFullMask) {
+    const uint64_t step = address[1] - address[0];
+    if (step == bytes && has_step(step, address)) return {turns, turns, 1};
+    if (step == 0 && share && has_step(step, address)) {
+      const uint32_t merged = op == SharedOp::Load ? (turns + 1) / 2 : turns;
+      return {merged, merged, 1};
+    }
+  }
+  const int shift = __builtin_ctz(turns * kBankBytes);
+  const uint32_t column = kBanks / turns - 1;  // mask of an element's index
+  const uint32_t lanes_a_turn = kWarpSize / turns;
   const LaneMask lanes = turns == 1 ? kFullMask : (LaneMask{1} << lanes_a_turn) - 1;
   Wavefronts sum;
   for (uint32_t t = 0; t < turns; t++) {
@@ -103,8 +113,8 @@ Wavefronts count_wavefronts(SharedOp op, uint32_t bytes, LaneMask mask, const ui
     if (active == 0) continue;
     Turn turn;
     for (LaneMask left = active; left != 0; left &= left - 1) {
-      const auto first = static_cast<uint32_t>(address[__builtin_ctz(left)] / kBankBytes);
-      for (uint32_t word = first; word < first + turns; word++) turn.add(word, share);
+      const auto index = static_cast<uint32_t>(address[__builtin_ctz(left)] >> shift);
+      turn.add(index & column, index, share);
     }
     sum.taken += turn.ways();
     sum.minimum++;

@@ -1,0 +1,78 @@
+// swizzle 64B with rows of 32 bytes: how far apart the rows lie in shared memory, and the bytes that are counted
+// how many bytes are counted, of 512, 256, say the last words: what is expected too much is
+// completed by hand until the phase ends
+// run: --out 160
+// tensor-map: type=u8 dims=32x20 strides=128 box=32x8 base=in+1024 swizzle=64B
+// source: PTX §5.5.7
+#include <cuda.h>
+
+#include <cstdint>
+
+__device__ uint32_t shared_address(const void* p) { return static_cast<uint32_t>(__cvta_generic_to_shared(p)); }
+
+__device__ void init(uint32_t bar, uint32_t count) {
+  asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(bar), "r"(count) : "memory");
+}
+
+__device__ void fence_init() { asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory"); }
+
+__device__ void fence_async() { asm volatile("fence.proxy.async;" ::: "memory"); }
+
+__device__ void arrive_expect_tx(uint32_t bar, uint32_t bytes) {
+  asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(bar), "r"(bytes) : "memory");
+}
+
+__device__ void complete_tx(uint32_t bar, uint32_t bytes) {
+  asm volatile("mbarrier.complete_tx.relaxed.cta.shared::cta.b64 [%0], %1;" ::"r"(bar), "r"(bytes) : "memory");
+}
+
+// 1 once the phase is over; 0 if that takes far longer than a copy: then it counts other bytes than expected.
+__device__ uint32_t completes(uint32_t bar, uint32_t parity) {
+  for (uint32_t i = 0; i < 2000; ++i) {
+    uint32_t done;
+    asm volatile(
+        "{\n\t.reg .pred p;\n\tmbarrier.test_wait.parity.acquire.cluster.shared::cta.b64 p, [%1], %2;\n\t"
+        "selp.u32 %0, 1, 0, p;\n\t}"
+        : "=r"(done)
+        : "r"(bar), "r"(parity)
+        : "memory");
+    if (done != 0) return 1;
+    __nanosleep(500);
+  }
+  return 0;
+}
+
+__device__ void load_2d(uint32_t to, const CUtensorMap* map, int32_t x, int32_t y, uint32_t bar) {
+  asm volatile(
+      "cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes "
+      "[%0], [%1, {%2, %3}], [%4];" ::"r"(to),
+      "l"(map), "r"(x), "r"(y), "r"(bar)
+      : "memory");
+}
+
+extern "C" __global__ void conformance(const uint32_t* in, uint32_t* out, const __grid_constant__ CUtensorMap map) {
+  const uint32_t bytes[2] = {512, 256};
+  __shared__ alignas(1024) uint32_t cells[128];
+  __shared__ alignas(8) uint64_t barrier;
+  const uint32_t lane = threadIdx.x;
+  for (uint32_t k = lane; k < 128; k += 32) cells[k] = 0xa5a5a5a5;
+  const uint32_t bar = shared_address(&barrier);
+  if (lane == 0) {
+    init(bar, 1);
+    fence_init();
+  }
+  fence_async();
+  __syncwarp();
+  if (lane == 0) {
+    arrive_expect_tx(bar, bytes[0]);
+    load_2d(shared_address(cells) + 0, &map, 0, 3, bar);
+  }
+  uint32_t counted = 0;
+  for (uint32_t i = 0; i < 2 && counted == 0; ++i) {
+    if (i > 0 && lane == 0) complete_tx(bar, bytes[i - 1] - bytes[i]);
+    __syncwarp();
+    if (completes(bar, 0) != 0) counted = bytes[i];
+  }
+  for (uint32_t k = lane; k < 128; k += 32) out[k] = cells[k];
+  out[128 + lane] = counted;
+}

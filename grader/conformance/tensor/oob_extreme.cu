@@ -1,0 +1,73 @@
+// coordinates at the ends of 32 bits in each dimension: all is outside
+// run: --out 204
+// tensor-map: type=u32 dims=6x5 strides=32 box=4x4 base=in+1024
+// source: PTX §9.7.9.27.1.2
+#include <cuda.h>
+
+#include <cstdint>
+
+__device__ uint32_t shared_address(const void* p) { return static_cast<uint32_t>(__cvta_generic_to_shared(p)); }
+
+__device__ void init(uint32_t bar, uint32_t count) {
+  asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(bar), "r"(count) : "memory");
+}
+
+__device__ void fence_init() { asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory"); }
+
+__device__ void fence_async() { asm volatile("fence.proxy.async;" ::: "memory"); }
+
+__device__ void arrive_expect_tx(uint32_t bar, uint32_t bytes) {
+  asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(bar), "r"(bytes) : "memory");
+}
+
+// 1 once the phase is over; 0 if that takes far longer than a copy: then it counts other bytes than expected.
+__device__ uint32_t completes(uint32_t bar, uint32_t parity) {
+  for (uint32_t i = 0; i < 2000; ++i) {
+    uint32_t done;
+    asm volatile(
+        "{\n\t.reg .pred p;\n\tmbarrier.test_wait.parity.acquire.cluster.shared::cta.b64 p, [%1], %2;\n\t"
+        "selp.u32 %0, 1, 0, p;\n\t}"
+        : "=r"(done)
+        : "r"(bar), "r"(parity)
+        : "memory");
+    if (done != 0) return 1;
+    __nanosleep(500);
+  }
+  return 0;
+}
+
+__device__ void load_2d(uint32_t to, const CUtensorMap* map, int32_t x, int32_t y, uint32_t bar) {
+  asm volatile(
+      "cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes "
+      "[%0], [%1, {%2, %3}], [%4];" ::"r"(to),
+      "l"(map), "r"(x), "r"(y), "r"(bar)
+      : "memory");
+}
+
+extern "C" __global__ void conformance(const uint32_t* in, uint32_t* out, const __grid_constant__ CUtensorMap map) {
+  const int32_t at[12][2] = {
+      {INT32_MIN, 0},           {2147483644, 0},          {0, INT32_MIN},   {0, 2147483647}, {INT32_MIN, INT32_MIN},
+      {2147483644, 2147483647}, {2147483640, 2147483644}, {-2147483644, 3}, {65536, 0},      {0, 65536},
+      {-65536, -65536},         {1073741824, 1073741824}};
+  __shared__ alignas(1024) uint32_t cells[16];
+  __shared__ alignas(8) uint64_t barrier;
+  const uint32_t lane = threadIdx.x;
+  const uint32_t bar = shared_address(&barrier);
+  if (lane == 0) {
+    init(bar, 1);
+    fence_init();
+  }
+  for (uint32_t i = 0; i < 12; ++i) {
+    for (uint32_t k = lane; k < 16; k += 32) cells[k] = 0xa5a5a5a5;
+    fence_async();
+    __syncwarp();
+    if (lane == 0) {
+      arrive_expect_tx(bar, 64);
+      load_2d(shared_address(cells), &map, at[i][0], at[i][1], bar);
+    }
+    const uint32_t done = completes(bar, i & 1);
+    for (uint32_t k = lane; k < 16; k += 32) out[16 * i + k] = cells[k];
+    if (lane == 0) out[192 + i] = done;
+    __syncwarp();
+  }
+}

@@ -1,0 +1,48 @@
+// reductions of bf16: add keeps subnormals and rounds to nearest even
+// run: --out 384
+// tensor-map: type=bf16 dims=64x12 strides=128 box=64x4 base=out
+// source: PTX §9.7.9.27.1.3
+#include <cuda.h>
+
+#include <cstdint>
+
+__device__ uint32_t shared_address(const void* p) { return static_cast<uint32_t>(__cvta_generic_to_shared(p)); }
+
+__device__ void fence_async() { asm volatile("fence.proxy.async;" ::: "memory"); }
+
+__device__ void commit() { asm volatile("cp.async.bulk.commit_group;" ::: "memory"); }
+
+__device__ void wait_bulk() { asm volatile("cp.async.bulk.wait_group 0;" ::: "memory"); }
+
+#define REDUCE_2D(op, map, x, y, from)                                 \
+  asm volatile("cp.reduce.async.bulk.tensor.2d.global.shared::cta." op \
+               ".tile.bulk_group [%1, {%2, %3}], [%0];" ::"r"(from),   \
+               "l"(map), "r"(x), "r"(y)                                \
+               : "memory")
+
+// Both halves finite: the highest bit of an exponent of all ones is taken out.
+__device__ uint32_t finite(uint32_t pair, uint32_t exponent) {
+  for (uint32_t s = 0; s < 32; s += 16) {
+    if ((pair >> s & exponent) == exponent) pair &= ~(0x4000U << s);
+  }
+  return pair;
+}
+
+extern "C" __global__ void conformance(const uint32_t* in, uint32_t* out, const __grid_constant__ CUtensorMap map) {
+  __shared__ alignas(128) uint32_t cells[128];
+  const uint32_t lane = threadIdx.x;
+  for (uint32_t k = lane; k < 128; k += 32) {
+    const uint32_t a = finite(in[224 + (k & 31)], 0x7f80), b = finite(in[224 + ((5 * k + 1 + k / 32) & 31)], 0x7f80);
+    cells[k] = b;
+    for (uint32_t i = 0; i < 3; ++i) out[128 * i + k] = a;
+  }
+  fence_async();
+  __syncwarp();
+  if (lane == 0) {
+    REDUCE_2D("add", &map, 0, 0, shared_address(cells));
+    REDUCE_2D("min", &map, 0, 4, shared_address(cells));
+    REDUCE_2D("max", &map, 0, 8, shared_address(cells));
+    commit();
+    wait_bulk();
+  }
+}

@@ -1,0 +1,39 @@
+// stores with steps, whole and over the end
+// run: --out 256
+// tensor-map: type=u32 dims=8x12 strides=32 box=8x4 element-strides=1x2 base=out
+// tensor-map: type=u32 dims=8x12 strides=32 box=8x6 element-strides=1x3 base=out+512
+// source: CUDA Driver API, cuTensorMapEncodeTiled
+#include <cuda.h>
+
+#include <cstdint>
+
+__device__ uint32_t shared_address(const void* p) { return static_cast<uint32_t>(__cvta_generic_to_shared(p)); }
+
+__device__ void fence_async() { asm volatile("fence.proxy.async;" ::: "memory"); }
+
+__device__ void commit() { asm volatile("cp.async.bulk.commit_group;" ::: "memory"); }
+
+__device__ void wait_bulk() { asm volatile("cp.async.bulk.wait_group 0;" ::: "memory"); }
+
+__device__ void store_2d(const CUtensorMap* map, int32_t x, int32_t y, uint32_t from) {
+  asm volatile("cp.async.bulk.tensor.2d.global.shared::cta.tile.bulk_group [%1, {%2, %3}], [%0];" ::"r"(from), "l"(map),
+               "r"(x), "r"(y)
+               : "memory");
+}
+
+extern "C" __global__ void conformance(const uint32_t* in, uint32_t* out, const __grid_constant__ CUtensorMap map0,
+                                       const __grid_constant__ CUtensorMap map1) {
+  __shared__ alignas(1024) uint32_t cells[128];
+  const uint32_t lane = threadIdx.x;
+  for (uint32_t k = lane; k < 128; k += 32) cells[k] = in[256 + k];
+  fence_async();
+  __syncwarp();
+  if (lane == 0) {
+    store_2d(&map0, 0, 1, shared_address(cells) + 0);
+    store_2d(&map0, 0, 9, shared_address(cells) + 128);
+    store_2d(&map1, 4, 0, shared_address(cells) + 256);
+    store_2d(&map1, 0, 8, shared_address(cells) + 384);
+    commit();
+    wait_bulk();
+  }
+}

@@ -1,0 +1,39 @@
+// two groups of stores; the source is written anew after wait_group.read
+// run: --out 192
+// tensor-map: type=u32 dims=8x24 strides=32 box=8x4 base=out
+// source: PTX §9.7.9.25.5.2
+#include <cuda.h>
+
+#include <cstdint>
+
+__device__ uint32_t shared_address(const void* p) { return static_cast<uint32_t>(__cvta_generic_to_shared(p)); }
+
+__device__ void fence_async() { asm volatile("fence.proxy.async;" ::: "memory"); }
+
+__device__ void commit() { asm volatile("cp.async.bulk.commit_group;" ::: "memory"); }
+
+__device__ void wait_bulk() { asm volatile("cp.async.bulk.wait_group 0;" ::: "memory"); }
+
+__device__ void store_2d(const CUtensorMap* map, int32_t x, int32_t y, uint32_t from) {
+  asm volatile("cp.async.bulk.tensor.2d.global.shared::cta.tile.bulk_group [%1, {%2, %3}], [%0];" ::"r"(from), "l"(map),
+               "r"(x), "r"(y)
+               : "memory");
+}
+
+extern "C" __global__ void conformance(const uint32_t* in, uint32_t* out, const __grid_constant__ CUtensorMap map) {
+  __shared__ alignas(128) uint32_t cells[64];
+  const uint32_t lane = threadIdx.x;
+  for (uint32_t i = 0; i < 3; ++i) {
+    for (uint32_t k = lane; k < 64; k += 32) cells[k] = in[256 + 64 * i + k];
+    fence_async();
+    __syncwarp();
+    if (lane == 0) {
+      store_2d(&map, 0, 8 * i, shared_address(cells));
+      store_2d(&map, 0, 8 * i + 4, shared_address(cells + 32));
+      commit();
+      asm volatile("cp.async.bulk.wait_group.read 0;" ::: "memory");
+    }
+    __syncwarp();
+  }
+  if (lane == 0) wait_bulk();
+}
