@@ -37,14 +37,16 @@ using timing::Record;
 constexpr double kTolerance = 0.15;
 constexpr double kToleranceCycles = 1.0;
 
-/// The probes whose name `only` is found in, and the clock, without which the others say nothing. Empty, or what is
-/// wrong.
+/// The probes whose name `only` is found in, and those of the clock, without which the others say nothing. Empty, or
+/// what is wrong.
 std::string select_probes(const std::string& only, std::vector<Probe>* probes) {
   *probes = timing::all_probes();
   if (only.empty()) return "";
   try {
     const std::regex wanted(only);
-    std::erase_if(*probes, [&](const Probe& p) { return p.name != "clock" && !std::regex_search(p.name, wanted); });
+    std::erase_if(*probes, [&](const Probe& p) {
+      return p.name != timing::clock_probe(p) && !std::regex_search(p.name, wanted);
+    });
   } catch (const std::regex_error& e) {
     return fmt::format("--only takes a regular expression, got '{}': {}", only, e.what());
   }
@@ -90,8 +92,13 @@ std::string judge_arguments(const TimingArguments& a) {
   return report::why_not_writable(a.record);
 }
 
+/// What becomes of the lines of a comparison.
+struct Tally {
+  size_t agree = 0, not_compared = 0;
+};
+
 /// Prints a probe's line of the comparison. False: the two disagree, or cannot be compared.
-bool print_comparison(const Probe& p, double cycles, const Record& record, double recorded_clock) {
+bool print_comparison(const Probe& p, double cycles, const Record& record, Tally* tally) {
   const auto found = record.probes.find(p.name);
   if (found == record.probes.end()) {
     std::printf("| %s | %.1f | | not recorded |\n", p.name.c_str(), cycles);
@@ -101,13 +108,30 @@ bool print_comparison(const Probe& p, double cycles, const Record& record, doubl
     std::printf("| %s | %.1f | | has changed since it was recorded |\n", p.name.c_str(), cycles);
     return false;
   }
-  const double chip = timing::cycles_of(p, found->second.round, recorded_clock);
-  const double error = cycles / chip - 1;
-  const bool close = std::fabs(error) <= kTolerance || std::fabs(cycles - chip) <= kToleranceCycles;
-  std::string remark = close ? "" : " **off**";
-  if (!p.not_modelled.empty()) remark = " (not modelled: " + p.not_modelled + ")";
-  std::printf("| %s | %.1f | %.1f | %+.0f %%%s |\n", p.name.c_str(), cycles, chip, error * 100, remark.c_str());
-  return close || !p.not_modelled.empty();
+  if (!p.not_measured.empty()) {
+    std::printf("| %s | %.1f | | not measured: %s |\n", p.name.c_str(), cycles, p.not_measured.c_str());
+    ++tally->not_compared;
+    return true;
+  }
+  const auto clock = record.probes.find(timing::clock_probe(p));
+  if (clock == record.probes.end()) {
+    std::printf("| %s | %.1f | | `%s` is not recorded |\n", p.name.c_str(), cycles, timing::clock_probe(p));
+    return false;
+  }
+  const double chip = timing::cycles_of(p, found->second.round, clock->second.round.median);
+  if (!p.not_modelled.empty()) {
+    std::printf("| %s | %.1f | %.1f | not modelled: %s |\n", p.name.c_str(), cycles, chip, p.not_modelled.c_str());
+    ++tally->not_compared;
+    return true;
+  }
+  const double difference = cycles - chip;
+  const bool close = std::fabs(difference) <= std::max(kTolerance * std::fabs(chip), kToleranceCycles);
+  // A relative error says little of a figure below a cycle.
+  const std::string error = std::fabs(chip) < kToleranceCycles ? fmt::format("{:+.1f} cycles", difference)
+                                                               : fmt::format("{:+.0f} %", difference / chip * 100);
+  std::printf("| %s | %.1f | %.1f | %s%s |\n", p.name.c_str(), cycles, chip, error.c_str(), close ? "" : " **off**");
+  tally->agree += close ? 1 : 0;
+  return close;
 }
 
 void print_indented(const std::string& text) {
@@ -146,8 +170,7 @@ int run_timing(const TimingArguments& a) {
   }
   Record record;
   size_t failed = 0;
-  double clock = 0;
-  double recorded_clock = 0;
+  Tally tally;
   for (const Probe& p : probes) {
     const Outcome outcome = bench.run(p);
     if (!outcome.problem.empty()) {
@@ -156,22 +179,21 @@ int run_timing(const TimingArguments& a) {
       ++failed;
       continue;
     }
-    if (p.name == "clock") {
-      clock = outcome.round.median;
-      if (recorded && recorded->probes.contains(p.name)) recorded_clock = recorded->probes.at(p.name).round.median;
-    }
-    const double cycles = timing::cycles_of(p, outcome.round, clock);
+    record.probes[p.name] = {outcome.round, timing::fingerprint(p)};
+    const auto clock = record.probes.find(a.device == "cuda" ? timing::clock_probe(p) : "clock");
+    const double cycles =
+        timing::cycles_of(p, outcome.round, clock == record.probes.end() ? 0 : clock->second.round.median);
     if (recorded) {
-      failed += print_comparison(p, cycles, *recorded, recorded_clock) ? 0 : 1;
+      failed += print_comparison(p, cycles, *recorded, &tally) ? 0 : 1;
     } else {
       std::printf("| %s | %.2f | %.0f – %.0f |\n", p.name.c_str(), cycles, outcome.round.least, outcome.round.most);
     }
-    record.probes[p.name] = {outcome.round, timing::fingerprint(p)};
   }
   std::printf("\n%zu probes, %zu failed", probes.size(), failed);
   if (recorded) {
-    std::printf("; a line agrees within %.0f %% or %.0f cycle; recorded %s, driver %s, toolkit %s", kTolerance * 100,
-                kToleranceCycles, recorded->date.c_str(), recorded->driver.c_str(), recorded->toolkit.c_str());
+    std::printf("; %zu agree within %.0f %% or %.0f cycle, %zu are not compared; recorded %s, driver %s, toolkit %s",
+                tally.agree, kTolerance * 100, kToleranceCycles, tally.not_compared, recorded->date.c_str(),
+                recorded->driver.c_str(), recorded->toolkit.c_str());
   }
   std::printf("\n");
   if (failed > 0 && !a.record.empty()) std::printf("recorded without those that failed\n");

@@ -37,8 +37,8 @@ struct Outcome {
 /// Summary of the kRounds samples of a kernel.
 Cycles summarize(const std::vector<uint32_t>& samples);
 
-/// Cycles of one operation of `probe`: those of a round less `clock`, a round of the probe "clock", shared among the
-/// operations; `clock` itself for that probe.
+/// Cycles of one operation of `probe`: those of a round less `clock`, a round of the probe that clock_probe() names (on
+/// the emulator always "clock"), shared among the operations; a whole round for the probe "clock".
 double cycles_of(const Probe& probe, const Cycles& round, double clock);
 
 /// Compiles and loads the kernel files as the probes need them. Not to be used beside other users of the device.

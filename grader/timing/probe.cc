@@ -26,6 +26,8 @@ constexpr size_t kFlushed = 160 << 20;      // 128 MiB to empty L2 with, and wha
 constexpr uint32_t kDramStep = 8192 + 128;  // far enough that no prefetch helps, near enough for the TLB
 constexpr uint32_t kL2Step = 4096 + 128;    // through many slices of L2
 
+constexpr const char* kMerged = "ptxas keeps one of the 32: nothing depends on the others";
+constexpr const char* kRemoved = "ptxas removes it: it undoes the one before";
 constexpr const char* kNoCaches = "the model has no caches: every load hits L2";
 
 std::vector<Probe> make_probes() {
@@ -50,9 +52,11 @@ std::vector<Probe> make_probes() {
   add("alu.fma_independent", "arithmetic", "fma_f32_independent", 3, 4 * kChain).not_modelled =
       "a warp of the model waits for each instruction";
   add("alu.setp_selp", "arithmetic", "setp_selp", 3, 2 * kChain);
-  add("alu.convert", "arithmetic", "convert", 0, 2 * kChain);
-  add("mufu.rcp", "arithmetic", "rcp_f32", 0, kChain);
-  add("mufu.ex2", "arithmetic", "ex2_f32", 0, kChain);
+  add("alu.convert", "arithmetic", "convert", 0, 2 * kChain).not_measured = kRemoved;
+  Probe& rcp = add("mufu.rcp", "arithmetic", "rcp_f32", 0, kChain);
+  rcp.not_measured = kRemoved;
+  rcp.quick_clock = true;
+  add("mufu.ex2", "arithmetic", "ex2_f32", 0, kChain).quick_clock = true;
   add("f64.fma", "arithmetic", "fma_f64", 3, kChain);
   add("loop", "arithmetic", "loop", 3, kChain);
   add("shuffle", "arithmetic", "shuffle", 0, kChain);
@@ -63,8 +67,9 @@ std::vector<Probe> make_probes() {
     if (ways > 1) p.not_modelled = "bank conflicts cost the model nothing";
   }
   add("shared.load_v4", "memory", "load_shared_v4", 0, kChain);
-  add("shared.store", "memory", "store_shared", 0, kChain);
-  add("shared.store_load", "memory", "store_load_shared", 0, kChain);
+  add("shared.store", "memory", "store_shared", 0, kChain).not_measured = kMerged;
+  add("shared.store_load", "memory", "store_load_shared", 0, kChain).not_measured =
+      "ptxas forwards the value and keeps one store";
   add("shared.atomic", "memory", "atomic_shared", 0, kChain).block = 1;
   add("shared.reduce", "memory", "reduce_shared", 0, kChain).block = 1;
   add("global.load_l1", "memory", "load_l1", 128, kLoads).not_modelled = kNoCaches;
@@ -73,7 +78,7 @@ std::vector<Probe> make_probes() {
   dram.block = 1024;
   dram.global_bytes = kFlushed;
   dram.not_modelled = kNoCaches;
-  add("global.store", "memory", "store_global", 0, kChain);
+  add("global.store", "memory", "store_global", 0, kChain).not_measured = kMerged;
   add("global.atomic", "memory", "atomic_global", 0, kLoads).block = 1;
   add("cp_async.group", "memory", "cp_async", 0, 1);
   add("cp_async.mbarrier", "memory", "cp_async_mbarrier", 0, 1);
@@ -88,7 +93,9 @@ std::vector<Probe> make_probes() {
   add("mbarrier.arrive", "barrier", "arrive", 0, kChain).block = 1;
   add("mbarrier.arrive_state", "barrier", "arrive_state", 0, kChain).block = 1;
   add("mbarrier.arrive_expect_tx", "barrier", "arrive_expect_tx", 0, kChain).block = 1;
-  add("mbarrier.expect_tx", "barrier", "expect_tx", 0, kChain).block = 1;
+  Probe& expect = add("mbarrier.expect_tx", "barrier", "expect_tx", 0, kChain);
+  expect.block = 1;
+  expect.not_measured = "ptxas makes one of the 32, with their sum";
   add("mbarrier.wait_ready", "barrier", "wait_ready", 0, kChain).block = 1;
   add("mbarrier.test_pending", "barrier", "test_pending", 0, kChain).block = 1;
   add("mbarrier.arrive_wait_same", "barrier", "arrive_wait_same", 0, kBarriers).block = 1;
@@ -114,13 +121,19 @@ std::vector<Probe> make_probes() {
     cold.not_modelled = kNoCaches;
   }
   for (uint32_t n : {128, 4096}) copy("bulk.issue", "issue", n, kIssued, kIssued);
-  for (uint32_t n : {1024, 4096, 16384}) copy("bulk.stream_loads", "stream_loads", n, kPieces, kStages);
+  for (uint32_t n : {1024, 4096, 16384})
+    copy("bulk.stream_loads", "stream_loads", n, kPieces, kStages).quick_clock = true;
   Probe& all = copy("bulk.stream_loads_all_sms", "stream_loads", 16384, kPieces, kStages);
   all.grid = kAllSms;
   all.global_bytes = size_t{33} * kPieces * all.n;  // so many streams differ
-  for (uint32_t n : {128, 1024, 4096, 16384, 65536}) copy("bulk.store_read", "store_read", n, 1, 1);
-  for (uint32_t n : {128, 1024, 4096, 16384, 65536}) copy("bulk.store_written", "store_written", n, 1, 1);
-  for (uint32_t n : {128, 4096}) copy("bulk.reduce_written", "reduce_written", n, 1, 1);
+  all.quick_clock = true;
+  all.not_modelled = "the SMs of the model do not share the bandwidth of L2";
+  for (const char* kernel : {"store_read", "store_written"}) {
+    for (uint32_t n : {128, 1024, 4096, 16384, 65536})
+      copy(kernel == std::string("store_read") ? "bulk.store_read" : "bulk.store_written", kernel, n, 1, 1)
+          .quick_clock = true;
+  }
+  for (uint32_t n : {128, 4096}) copy("bulk.reduce_written", "reduce_written", n, 1, 1).quick_clock = true;
   for (uint32_t n : {1024, 4096, 16384}) copy("bulk.stream_stores", "stream_stores", n, kPieces, kStages);
 
   const auto tensor = [&](const char* name, const char* kernel, uint32_t n, ProbeMap map) {
@@ -128,6 +141,7 @@ std::vector<Probe> make_probes() {
     p.block = 1;
     p.dynamic_smem = n + 16;  // and an mbarrier
     p.map = map;
+    p.quick_clock = true;
   };
   for (uint32_t n : {128, 1024, 4096, 16384, 32768}) tensor("tensor.load", "load", n, ProbeMap::Swizzled);
   for (uint32_t n : {4096, 65536}) tensor("tensor.load_plain", "load", n, ProbeMap::Plain);
@@ -135,20 +149,23 @@ std::vector<Probe> make_probes() {
   for (uint32_t n : {1024, 16384}) tensor("tensor.store_written", "store_written", n, ProbeMap::Swizzled);
 
   const auto cluster = [&](std::string name, const char* kernel, uint32_t ctas, uint32_t block, uint32_t n,
-                           double operations) {
+                           double operations) -> Probe& {
     Probe& p = add(std::move(name), "cluster", kernel, n, operations);
     p.grid = p.cluster = ctas;
     p.block = block;
     p.dynamic_smem = kSharedData + std::max(16u, 2 * n);
+    return p;
   };
   for (uint32_t ctas : {2, 4, 8}) cluster(sized("cluster.sync", ctas), "sync_cluster", ctas, 128, 0, kTimes);
   cluster("cluster.load", "load_remote", 2, 32, 0, kTimes);
-  cluster("cluster.store", "store_remote", 2, 32, 0, kChain);
+  cluster("cluster.store", "store_remote", 2, 32, 0, kChain).not_measured = kMerged;
   cluster("cluster.atomic", "atomic_remote", 2, 1, 0, kTimes);
-  cluster("cluster.arrive", "arrive_remote", 2, 1, 0, 2 * kTimes);
-  cluster("cluster.st_async", "st_async", 2, 1, 0, 2 * kTimes);
-  for (uint32_t n : {128, 1024, 16384}) cluster(sized("cluster.copy", n), "copy_remote", 2, 1, n, 2 * kTimes);
-  for (uint32_t ctas : {2, 4}) cluster(fmt::format("cluster.multicast_{}/4096", ctas), "multicast", ctas, 1, 4096, 1);
+  cluster("cluster.arrive", "arrive_remote", 2, 1, 0, 2 * kTimes).quick_clock = true;
+  cluster("cluster.st_async", "st_async", 2, 1, 0, 2 * kTimes).quick_clock = true;
+  for (uint32_t n : {128, 1024, 16384})
+    cluster(sized("cluster.copy", n), "copy_remote", 2, 1, n, 2 * kTimes).quick_clock = true;
+  for (uint32_t ctas : {2, 4})
+    cluster(fmt::format("cluster.multicast_{}/4096", ctas), "multicast", ctas, 1, 4096, 1).quick_clock = true;
   return probes;
 }
 
@@ -176,6 +193,8 @@ const std::vector<Probe>& all_probes() {
   static const std::vector<Probe> probes = make_probes();
   return probes;
 }
+
+const char* clock_probe(const Probe& probe) { return probe.quick_clock ? "mufu.rcp" : "clock"; }
 
 std::filesystem::path kernel_folder() { return harness::project_root() / "grader" / "timing" / "kernels"; }
 

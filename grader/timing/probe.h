@@ -32,10 +32,18 @@ struct Probe {
   size_t global_bytes = 1 << 20;  ///< of device memory for the kernel
   ProbeMap map = ProbeMap::None;  ///< of the last parameter
   std::string not_modelled;       ///< why the model gives no such figure; empty: it must agree
+  std::string not_measured;       ///< why a chip gives no such figure: what ptxas made of the kernel; empty: it does
+  bool quick_clock = false;       ///< ptxas reads the kernel's first clock by CS2R: clock_probe()
 };
 
 /// All probes, those of one file behind each other; the first is "clock", which the others' cycles are less.
 const std::vector<Probe>& all_probes();
+
+/// The name of the probe whose round is what reading the clock costs `probe` on a chip. ptxas reads the first clock
+/// into a uniform register (S2UR), as in "clock", or into one of each lane (CS2R), which takes a third of the time. Of
+/// the latter kind is "mufu.rcp": ptxas removes its reciprocals of reciprocals, so nothing but the clock is left of it.
+/// The emulator knows one way.
+const char* clock_probe(const Probe& probe);
 
 /// grader/timing/kernels.
 std::filesystem::path kernel_folder();

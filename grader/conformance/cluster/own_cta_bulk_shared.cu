@@ -1,5 +1,5 @@
 // in a cluster: cp.async.bulk from shared memory to shared memory of the own CTA, by a shared::cluster address
-// run: --grid 2 --cluster 2 --out 256
+// run: --grid 2 --cluster 2 --out 512
 // source: PTX §9.7.9.25.4.1
 // undefined: the destination is in the executing CTA, and must be in another one of the cluster
 #include <cstdint>
@@ -36,6 +36,7 @@ __device__ void wait_parity(uint32_t bar, uint32_t parity) {
 }
 
 extern "C" __global__ void conformance(const uint32_t* in, uint32_t* out) {
+  out += 256 * blockIdx.x;
   __shared__ alignas(128) uint32_t cells[256];
   __shared__ alignas(128) uint32_t copies[256];
   __shared__ alignas(8) uint64_t barrier;

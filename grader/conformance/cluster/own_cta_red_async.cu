@@ -1,5 +1,5 @@
 // in a cluster: red.async into the own CTA: every operation, one cell per lane, bytes counted by the mbarrier
-// run: --grid 2 --cluster 2 --out 416
+// run: --grid 2 --cluster 2 --out 832
 // source: PTX §9.7.13.8
 // undefined: the cells and the mbarrier are in the executing CTA, and must be in another one of the cluster
 #include <cstdint>
@@ -34,6 +34,7 @@ __device__ void wait_parity(uint32_t bar, uint32_t parity) {
 }
 
 extern "C" __global__ void conformance(const uint32_t* in, uint32_t* out) {
+  out += 416 * blockIdx.x;
   __shared__ alignas(16) uint32_t cells[32 * 12];
   __shared__ alignas(8) uint64_t wide[32];
   __shared__ alignas(8) uint64_t barrier;

@@ -1,5 +1,5 @@
 // in a cluster: cp.reduce.async.bulk to shared memory of the own CTA: every operation that there is, on one mbarrier
-// run: --grid 2 --cluster 2 --out 768
+// run: --grid 2 --cluster 2 --out 1536
 // source: PTX §9.7.9.25.4.2
 // undefined: the destination is in the executing CTA, and must be in another one of the cluster
 #include <cstdint>
@@ -43,6 +43,7 @@ __device__ void wait_parity(uint32_t bar, uint32_t parity) {
   to += kWords * 4;
 
 extern "C" __global__ void conformance(const uint32_t* in, uint32_t* out) {
+  out += 768 * blockIdx.x;
   constexpr uint32_t kWords = 64, kOps = 12;
   __shared__ alignas(128) uint32_t cells[kWords];
   __shared__ alignas(128) uint32_t sums[kWords * kOps];

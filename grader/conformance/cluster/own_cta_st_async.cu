@@ -1,5 +1,5 @@
 // in a cluster: st.async into the own CTA: scalars and vectors of every width, their bytes counted by the mbarrier
-// run: --grid 2 --cluster 2 --out 512
+// run: --grid 2 --cluster 2 --out 1024
 // source: PTX §9.7.9.12
 // undefined: the cells and the mbarrier are in the executing CTA, and must be in another one of the cluster
 #include <cstdint>
@@ -34,6 +34,7 @@ __device__ void wait_parity(uint32_t bar, uint32_t parity) {
 }
 
 extern "C" __global__ void conformance(const uint32_t* in, uint32_t* out) {
+  out += 512 * blockIdx.x;
   __shared__ alignas(16) uint32_t cells[32 * 16];
   __shared__ alignas(8) uint64_t barrier;
   const uint32_t lane = threadIdx.x;

@@ -5,7 +5,7 @@
 // tensor-map: type=u8 dims=32x6x5x4 strides=48x288x1456 box=16x2x3x2 base=in+1024
 // tensor-map: type=u8 dims=32x4x4x4x4 strides=32x144x592x2384 box=16x2x2x2x2 base=in+1024
 // source: PTX §9.7.9.27.1.4
-// undefined: whether a prefetch asks for what a load must have, a start at a multiple of 16 bytes
+// fault: bad-copy
 #include <cuda.h>
 
 #include <cstdint>

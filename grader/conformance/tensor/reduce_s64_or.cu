@@ -2,7 +2,7 @@
 // run: --out 128
 // tensor-map: type=s64 dims=16x4 strides=128 box=16x4 base=out
 // source: PTX §9.7.9.27.1.3
-// undefined: bitwise operations are for b64: whether a tensor of s64 takes them is not said
+// fault: bad-tensor-map
 #include <cuda.h>
 
 #include <cstdint>

@@ -3,7 +3,7 @@
 // tensor-map: type=u32 dims=10x7 strides=64 box=8x4 base=out+512
 // tensor-map: type=u32 dims=10x7 strides=64 box=8x4 base=out+1536
 // source: CUDA C++ Programming Guide, Using TMA
-// undefined: a box that is written may not begin before the tensor
+// fault: bad-copy
 // diagnostic: bad-copy
 #include <cuda.h>
 

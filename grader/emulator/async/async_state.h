@@ -20,11 +20,12 @@ using machine::Warp;
 
 /// One mbarrier object. Ranges: PTX §9.7.13.15.2.
 struct Mbarrier {
-  uint32_t offset = 0;    ///< shared::cta offset, bytes
-  uint64_t phase = 0;     ///< completed phases since init
-  uint32_t expected = 0;  ///< arrivals of the next phase
-  uint32_t pending = 0;   ///< arrivals missing in this phase
-  int64_t tx = 0;         ///< outstanding transactions, bytes; negative when a copy lands before its expect_tx
+  uint32_t offset = 0;     ///< shared::cta offset, bytes
+  uint64_t phase = 0;      ///< completed phases since init
+  uint64_t completed = 0;  ///< time at which the last of them completed
+  uint32_t expected = 0;   ///< arrivals of the next phase
+  uint32_t pending = 0;    ///< arrivals missing in this phase
+  int64_t tx = 0;          ///< outstanding transactions, bytes; negative when a copy lands before its expect_tx
   // For reports; the first three of the current phase:
   int64_t announced = 0;              ///< bytes by expect_tx
   int64_t arrived = 0;                ///< bytes by complete_tx

@@ -154,7 +154,7 @@ void issue(Warp& w, const Inst& i, LaneMask mask) {
       copy->info.mbarrier_owner = to[k].barrier;
     }
     start(w, i, l, copies);
-    space_out(w, l, mask);
+    space_out(w, i, l, mask);
   });
 }
 
@@ -230,7 +230,7 @@ std::string decode_bulk(DecodeContext& c, const ptx::Resolved& r, const ptx::Sta
   inst->ends_slice = 1;
   inst->list = c.pool(pool);
   inst->list_size = static_cast<uint16_t>(pool.size());
-  inst->cost = c.timing().tma_issue;
+  inst->cost = direction == kStore ? c.timing().tma_store_issue : c.timing().tma_issue;
   return {};
 }
 

@@ -9,8 +9,8 @@
 // the same offset is told the bytes that were written there. From then on these are separate operations: the ISA orders
 // them no more than two copies, and observers see them so.
 //
-// The copy engine of an SM moves kTmaBytesPerCycle; transfers queue behind each other, latencies overlap
-// (machine/timing.h).
+// The copy engine of an SM moves so many bytes a cycle, in and out beside each other. Transfers in one direction queue,
+// their latencies overlap (machine/timing.h).
 #include "grader/emulator/async/copy_engine.h"
 
 #include <fmt/format.h>
@@ -237,12 +237,18 @@ void start_at(Warp& w, const Inst& inst, int lane, std::shared_ptr<Copy> copy, u
 void start(Warp& w, const Inst& inst, int lane, const std::vector<std::shared_ptr<Copy>>& copies) {
   const machine::TimingModel& timing = timing_of(*w.cta->launch);
   const AsyncOpInfo& info = copies.front()->info;
-  const bool store = info.destination_region == machine::Region::Global;
-  const uint64_t begin = std::max(w.time, w.cta->copy_engine_free);
-  const uint64_t moved = begin + std::max<uint64_t>(1, info.bytes / timing.tma_bytes_per_cycle);
-  w.cta->copy_engine_free = moved;
-  const uint64_t read_at = moved + (store ? timing.tma_store_read : timing.tma_latency / 2);
-  for (const std::shared_ptr<Copy>& copy : copies) start_at(w, inst, lane, copy, read_at, moved + timing.tma_latency);
+  const bool load = info.source_region == machine::Region::Global;
+  const bool store = info.destination_region == machine::Region::Global;  // else a load, or from CTA to CTA
+  const uint64_t rate = load    ? timing.tma_bytes_per_cycle
+                        : store ? timing.tma_store_bytes_per_cycle
+                                : timing.tma_cluster_bytes_per_cycle;
+  const uint64_t latency = load ? timing.tma_latency : store ? timing.tma_store_latency : timing.tma_cluster_latency;
+  const uint64_t more = store && copies.front()->reduces ? timing.tma_reduce : 0;
+  uint64_t& free = load ? w.cta->load_engine_free : w.cta->store_engine_free;
+  const uint64_t moved = std::max(w.time, free) + std::max<uint64_t>(1, info.bytes / rate);
+  free = moved;
+  const uint64_t read_at = moved + (store ? timing.tma_store_read : latency / 2) + more;
+  for (const std::shared_ptr<Copy>& copy : copies) start_at(w, inst, lane, copy, read_at, moved + latency + more);
 }
 
 bool pool_address(const machine::MemoryOperand& m, std::vector<uint32_t>& pool, uint32_t at) {

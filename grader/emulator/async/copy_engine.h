@@ -44,8 +44,8 @@ void start(Warp& w, const Inst& inst, int lane, const std::vector<std::shared_pt
 /// written at `written_at`.
 void start_at(Warp& w, const Inst& inst, int lane, std::shared_ptr<Copy> copy, uint64_t read_at, uint64_t written_at);
 /// Makes the lanes of one instruction issue one behind the other: to be called behind start() for each lane of `mask`.
-inline void space_out(Warp& w, int lane, LaneMask mask) {
-  w.time += lane == 31 - __builtin_clz(mask) ? 0 : timing_of(*w.cta->launch).tma_issue;
+inline void space_out(Warp& w, const Inst& inst, int lane, LaneMask mask) {
+  w.time += lane == 31 - __builtin_clz(mask) ? 0 : inst.cost;
 }
 
 /// What the modifiers of a load say of its destinations.

@@ -64,16 +64,16 @@ void notify(MbarrierEvent::Kind kind, Warp* w, const Inst* i, LaneMask mask, Cta
     o->mbarrier({kind, w, i, mask, &owner, b.offset, phase, count, bytes, b.pending, b.tx, sem, scope, op});
 }
 
-/// The completion rule.
-void check_completion(Cta& owner, Mbarrier& b, const Inst* i, uint64_t when) {
+/// The completion rule, applied at time `when`. Who is waiting goes on `wakeup` cycles later.
+void check_completion(Cta& owner, Mbarrier& b, const Inst* i, uint64_t when, uint64_t wakeup) {
   if (b.pending != 0 || b.tx != 0) return;
   notify(MbarrierEvent::Kind::PhaseComplete, nullptr, i, 0, owner, b, b.phase, 0, 0, Sem::Weak, Scope::None);
   b.phase++;
+  b.completed = when;
   b.pending = b.expected;
   b.announced = b.arrived = 0;
   owner.launch->progress_mark = owner.launch->warp_instructions;
-  machine::wake(*owner.domain, WaitTarget::Kind::Mbarrier, &owner, b.offset,
-                when + timing_of(*owner.launch).mbarrier_wakeup);
+  machine::wake(*owner.domain, WaitTarget::Kind::Mbarrier, &owner, b.offset, when + wakeup);
 }
 
 void add_tx(Cta& owner, Mbarrier& b, int64_t bytes, const char* what) {
@@ -105,10 +105,10 @@ void take_arrivals(Cta& owner, Mbarrier& b, uint32_t count, bool no_complete, co
   }
 }
 
-/// Makes a change of `b` seen: wakes pollers and applies the completion rule.
-void settle(Cta& owner, Mbarrier& b, const Inst* i, uint64_t when) {
+/// Makes a change of `b` at time `when` seen: wakes pollers and applies the completion rule.
+void settle(Cta& owner, Mbarrier& b, const Inst* i, uint64_t when, uint64_t wakeup) {
   machine::touch_shared(owner);
-  check_completion(owner, b, i, when);
+  check_completion(owner, b, i, when, wakeup);
 }
 
 /// complete_tx by the hardware (`w` is nullptr) or by a thread's own instruction.
@@ -119,7 +119,8 @@ void complete_bytes(Cta& owner, uint32_t offset, int64_t bytes, Warp* w, const I
   b.arrived += bytes;
   notify(MbarrierEvent::Kind::CompleteTx, w, inst, mask, owner, b, b.phase, 0, bytes,
          w != nullptr ? Sem::Relaxed : Sem::Release, w != nullptr ? scope_of(*inst) : Scope::Cluster, op);
-  settle(owner, b, inst, when);
+  const machine::TimingModel& timing = timing_of(*owner.launch);
+  settle(owner, b, inst, when, w != nullptr ? timing.mbarrier_wakeup : timing.mbarrier_wakeup_async);
 }
 
 uint32_t operand_u32(const Warp& w, uint32_t slot, int lane) { return lanes<uint32_t>(w.regs, slot)[lane]; }
@@ -237,7 +238,10 @@ void arrive(Warp& w, const Inst& i, LaneMask mask) {
            : drop  ? MbarrierEvent::Kind::ArriveDrop
                    : MbarrierEvent::Kind::Arrive,
            &w, &i, LaneMask{1} << l, *p.owner, b, b.phase, count, expects ? operand : 0, sem_of(i), scope_of(i));
-    settle(*p.owner, b, &i, w.time);
+    const machine::TimingModel& timing = timing_of(*w.cta->launch);
+    const bool own = p.owner == w.cta;
+    settle(*p.owner, b, &i, w.time + (own ? 0 : timing.remote_arrive),
+           own ? timing.mbarrier_wakeup : timing.mbarrier_wakeup_async);
   });
 }
 
@@ -251,6 +255,7 @@ void pending_count(Warp& w, const Inst& i, LaneMask mask) {
 void wait(Warp& w, const Inst& i, LaneMask mask) {
   const bool by_token = (i.sub & kToken) != 0, may_sleep = (i.sub & kTry) != 0;
   LaneMask yes = 0;
+  uint64_t landed = 0;  // when what completed the phases was there
   std::vector<WaitTarget> waits;
   struct Seen {
     SharedPlace place;
@@ -277,7 +282,10 @@ void wait(Warp& w, const Inst& i, LaneMask mask) {
       complete = parity != (b.phase & 1);
       asked = complete ? b.phase - 1 : b.phase;  // phase −1 of a fresh barrier wraps, and keeps its parity
     }
-    if (complete) yes |= LaneMask{1} << l;
+    if (complete) {
+      yes |= LaneMask{1} << l;
+      landed = std::max(landed, b.completed);
+    }
     auto same = std::find_if(seen.begin(), seen.end(), [&](const Seen& s) {
       return s.place.offset == p.offset && s.place.owner == p.owner && s.phase == asked;
     });
@@ -303,6 +311,7 @@ void wait(Warp& w, const Inst& i, LaneMask mask) {
   auto& d = *lanes<uint32_t>(w.regs, i.d);
   d = (d & ~mask) | yes;
   if (yes != 0) {
+    w.time = std::max(w.time, landed);  // an arrival from afar lands later than it is executed
     f.last_test.clear();
     f.test_pc = ~0u;
   }
@@ -349,7 +358,7 @@ std::string decode_tx(DecodeContext& c, const ptx::Resolved& r, const ptx::State
   set_address(c, r, s.operands[0], inst);
   inst->b = c.source(s.operands[1], Type::U32);
   inst->width = pack_sem(r, Sem::Relaxed);
-  inst->cost = c.timing().mbarrier_op;
+  inst->cost = c.timing().mbarrier_expect_tx;
   return {};
 }
 
@@ -368,7 +377,10 @@ std::string decode_arrive(DecodeContext& c, const ptx::Resolved& r, const ptx::S
   if (r.has("noComplete")) inst->sub |= kNoComplete;
   if (r.spec->op == ptx::Op::MbarrierArriveDrop) inst->sub |= kDrop;
   inst->width = pack_sem(r, Sem::Release);
-  inst->cost = c.timing().mbarrier_op;
+  inst->cost = inst->d != kNoOperand          ? c.timing().mbarrier_state
+               : (inst->sub & kExpectTx) != 0 ? c.timing().mbarrier_expect_tx
+                                              : c.timing().mbarrier_arrive;
+  if (sem_of(*inst) == Sem::Release && scope_of(*inst) != Scope::Cta) inst->cost += c.timing().fence_gpu;
   return {};
 }
 
@@ -387,7 +399,7 @@ std::string decode_wait(DecodeContext& c, const ptx::Resolved& r, const ptx::Sta
   }
   if (r.spec->op == ptx::Op::MbarrierTryWait) inst->sub |= kTry;
   inst->width = pack_sem(r, Sem::Acquire);
-  inst->cost = c.timing().mbarrier_op;
+  inst->cost = (inst->sub & kTry) != 0 ? c.timing().mbarrier_try : c.timing().mbarrier_test;
   return {};
 }
 
@@ -418,7 +430,7 @@ void arrive_async(Cta& owner, uint32_t offset, const Inst* inst, uint64_t op, co
   Mbarrier& b = live_barrier(owner, offset, what);
   take_arrivals(owner, b, 1, false, [what] { return what; });
   notify(MbarrierEvent::Kind::CopyArrive, nullptr, inst, 0, owner, b, b.phase, 1, 0, Sem::Release, Scope::Cta, op);
-  settle(owner, b, inst, owner.domain->now);
+  settle(owner, b, inst, owner.domain->now, timing_of(*owner.launch).mbarrier_wakeup_async);
 }
 
 void register_mbarrier_decoders(machine::DecoderTable& table) {

@@ -50,6 +50,11 @@ T combine(ReduceOp op, T a, T b) {
   }
 }
 
+float flushed(float v) { return std::fpclassify(v) == FP_SUBNORMAL ? std::copysign(0.0f, v) : v; }
+float combine_flushed(ReduceOp op, float a, float b) {
+  return op == ReduceOp::Add ? flushed(flushed(a) + flushed(b)) : combine(op, a, b);
+}
+
 template <class T, T (*Combine)(ReduceOp, T, T) = combine<T>>
 void each(ReduceOp op, std::byte* d, const std::byte* s, uint32_t bytes) {
   for (uint32_t k = 0; k < bytes; k += sizeof(T)) {
@@ -93,7 +98,7 @@ ReduceOp reduce_op_from(const ptx::Resolved& r) {
   return ReduceOp::None;
 }
 
-void reduce_bytes(ReduceOp op, Type type, std::byte* d, const std::byte* s, uint32_t bytes) {
+void reduce_bytes(ReduceOp op, Type type, std::byte* d, const std::byte* s, uint32_t bytes, bool flush) {
   switch (type) {
     case Type::F16:
       each_half<machine::half_to_float, machine::float_to_half>(op, d, s, bytes);
@@ -102,7 +107,11 @@ void reduce_bytes(ReduceOp op, Type type, std::byte* d, const std::byte* s, uint
       each_half<machine::bf16_to_float, machine::float_to_bf16>(op, d, s, bytes);
       break;
     case Type::F32:
-      each<float>(op, d, s, bytes);
+      if (flush) {
+        each<float, combine_flushed>(op, d, s, bytes);
+      } else {
+        each<float>(op, d, s, bytes);
+      }
       break;
     case Type::F64:
       each<double>(op, d, s, bytes);

@@ -62,6 +62,10 @@ TEST(ReduceTest, FloatsKeepSubnormalsAndOrderZeros) {
     EXPECT_TRUE(std::signbit(one<float>(ReduceOp::Min, Type::F32, a, b)));
     EXPECT_FALSE(std::signbit(one<float>(ReduceOp::Max, Type::F32, a, b)));
   }
+  float sum = -1.5f * smallest;
+  reduce_bytes(ReduceOp::Add, Type::F32, reinterpret_cast<std::byte*>(&sum),
+               reinterpret_cast<const std::byte*>(&smallest), 4, true);
+  EXPECT_EQ(std::bit_cast<uint32_t>(sum), 0x80000000u);
 }
 
 TEST(ReduceTest, DoubleAndHalfKeepSubnormals) {

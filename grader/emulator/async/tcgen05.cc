@@ -562,7 +562,7 @@ void issue_mma(Warp& w, const Inst& i, int lane) {
                                                   : timing.mma_fixed_128;
   const uint64_t start = std::max(w.time, core.free);
   core.free = start + interval;
-  item->time = start + fixed + op.instruction.n / 2u - timing.mbarrier_wakeup - timing.mbarrier_op;
+  item->time = start + fixed + op.instruction.n / 2u - timing.mbarrier_wakeup_async - timing.mbarrier_try;
   item->inst = &i;
   item->warp = &w;
   item->lane = lane;

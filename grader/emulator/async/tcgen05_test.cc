@@ -1331,7 +1331,8 @@ TEST(MmaTest, WhatItsWatcherIsTold) {
 }
 
 TEST(MmaTest, TakesItsTurnInTheTensorCore) {
-  // From the first issue to the commit that thread 0 sees: a fixed part and N / 2 cycles for each.
+  // From the first issue to the commit that thread 0 sees: a fixed part and N / 2 cycles for each, and what the clock,
+  // the branches and the fence around them take.
   const auto cycles = [](uint32_t m, uint32_t n, uint32_t steps) {
     Product p;
     p.m = m;
@@ -1347,8 +1348,8 @@ TEST(MmaTest, TakesItsTurnInTheTensorCore) {
     EXPECT_TRUE(clean(o));
     return o.out[size_t{128} * n];
   };
-  EXPECT_NEAR(cycles(128, 256, 1), machine::kBlackwell.mma_fixed_128 + 128, 40);
-  EXPECT_NEAR(cycles(64, 256, 1), machine::kBlackwell.mma_fixed_64 + 128, 40);
+  EXPECT_NEAR(cycles(128, 256, 1), machine::kBlackwell.mma_fixed_128 + 128, 45);
+  EXPECT_NEAR(cycles(64, 256, 1), machine::kBlackwell.mma_fixed_64 + 128, 45);
   EXPECT_NEAR(cycles(128, 256, 4) - cycles(128, 256, 1), 3 * 128, 8);
   EXPECT_NEAR(cycles(128, 128, 4) - cycles(128, 128, 1), 3 * 64, 8);
 }

@@ -81,7 +81,7 @@ Type reduced_type(ReduceOp op, TensorDataType t) {
     case TensorDataType::Uint64:
       return wrap ? Type::None : Type::U64;
     case TensorDataType::Int64:
-      return wrap || add ? Type::None : Type::S64;
+      return order ? Type::S64 : Type::None;  // and, or, xor stop an H200: tensor/reduce_s64_*
     case TensorDataType::Float16:
       return add || order ? Type::F16 : Type::None;
     case TensorDataType::Bfloat16:
@@ -94,22 +94,22 @@ Type reduced_type(ReduceOp op, TensorDataType t) {
   }
 }
 
-/// Fills `bytes` with the NaN that stands for "outside". UNCONFIRMED: the manual calls it "a special NaN" and does not
-/// give its bits (§9.7.4.4); here it is the NaN that arithmetic makes, all bits but the sign.
-void fill_nan(std::vector<std::byte>& bytes, uint32_t element) {
-  std::fill(bytes.begin(), bytes.end(), std::byte{0xff});
-  for (size_t k = element - 1; k < bytes.size(); k += element) bytes[k] = std::byte{0x7f};
+/// Fills `bytes` with the NaN that stands for "outside", 0x7ff7 in each 16 bits of any type, as recorded on an H200
+/// (tensor/fill_nan_*); the manual calls it "a special NaN" and does not give its bits (§9.7.4.4).
+void fill_nan(std::vector<std::byte>& bytes) {
+  for (size_t k = 0; k < bytes.size(); k++) bytes[k] = std::byte{static_cast<uint8_t>(k % 2 == 0 ? 0xf7 : 0x7f)};
 }
 
-/// The _FTZ types flush subnormal numbers to zero on the way. UNCONFIRMED: that the sign stays, and that TFLOAT32
-/// leaves the bits below its mantissa alone; the driver's text only names the types.
-void flush_subnormals(std::vector<std::byte>& bytes) {
-  for (size_t k = 0; k + 4 <= bytes.size(); k += 4) {
-    float v;
-    std::memcpy(&v, &bytes[k], 4);
-    if (std::fpclassify(v) != FP_SUBNORMAL) continue;
-    v = std::copysign(0.0f, v);
-    std::memcpy(&bytes[k], &v, 4);
+/// A load of type TFLOAT32 or TFLOAT32_FTZ rounds to nearest even to 10 bits of mantissa, a NaN to 0x7fffe000; neither
+/// flushes subnormal numbers, and FLOAT32_FTZ changes nothing in a load. (Recorded on an H200: tensor/type_tf32,
+/// type_tf32_ftz, type_f32_ftz.)
+void round_to_tf32(std::byte* bytes, uint32_t count) {
+  for (uint32_t k = 0; k < count; k += 4) {
+    uint32_t v;
+    std::memcpy(&v, bytes + k, 4);
+    const bool nan = (v & 0x7fffffffu) > 0x7f800000u;
+    v = nan ? 0x7fffe000u : (v + 0xfffu + (v >> 13 & 1u)) & ~0x1fffu;
+    std::memcpy(bytes + k, &v, 4);
   }
 }
 
@@ -137,10 +137,13 @@ struct TensorCopy : Copy {
       });
       return;
     }
-    if (map.oob_fill == TensorOobFill::NanRequestZeroFma) fill_nan(staging, element_bytes(map.tensor_data_type));
-    for (const Row& r : inside) std::memcpy(&staging[r.packed], r.host, r.bytes);
-    if (map.tensor_data_type == TensorDataType::Float32Ftz || map.tensor_data_type == TensorDataType::Tfloat32Ftz)
-      flush_subnormals(staging);
+    if (map.oob_fill == TensorOobFill::NanRequestZeroFma) fill_nan(staging);
+    const bool tf32 =
+        map.tensor_data_type == TensorDataType::Tfloat32 || map.tensor_data_type == TensorDataType::Tfloat32Ftz;
+    for (const Row& r : inside) {
+      std::memcpy(&staging[r.packed], r.host, r.bytes);
+      if (tf32) round_to_tf32(&staging[r.packed], r.bytes);
+    }
   }
 
   /// Between rows that are shorter than the swizzle span an H200 leaves the bytes alone.
@@ -161,7 +164,8 @@ struct TensorCopy : Copy {
       if (reduce_op == ReduceOp::None) {
         std::memcpy(r.host, &staging[r.packed], r.bytes);
       } else {
-        reduce_bytes(reduce_op, reduce_type, r.host, &staging[r.packed], r.bytes);
+        reduce_bytes(reduce_op, reduce_type, r.host, &staging[r.packed], r.bytes,
+                     map.tensor_data_type == TensorDataType::Float32Ftz);
       }
     }
   }
@@ -285,7 +289,11 @@ void place(Warp& w, int lane, TensorCopy& c) {
   const TensorMapArgs& map = c.map;
   const uint32_t element = element_bytes(map.tensor_data_type);
   const auto first = std::max<int64_t>(0, -int64_t{c.start_at[0]});
-  const auto end = std::min<int64_t>(map.box_dim[0], static_cast<int64_t>(map.global_dim[0]) - c.start_at[0]);
+  // What is written ends at a multiple of 16 bytes: a row of the tensor that does not is followed by what the box holds
+  // for the rest of its last 16 bytes, as recorded on an H200 (tensor/store_clip_*, reduce_clip).
+  const uint64_t unit = c.loads() ? 1 : 16 / element;
+  const auto columns = static_cast<int64_t>((map.global_dim[0] + unit - 1) / unit * unit);
+  const auto end = std::min<int64_t>(map.box_dim[0], columns - c.start_at[0]);
   if (first >= end) return;
   std::array<uint32_t, 5> index{};  // of the row in the box; [0] is not used
   for (uint32_t row = 0; row < c.rows; row++) {
@@ -316,7 +324,7 @@ void set_reduction(Warp& w, int lane, TensorCopy& c, ReduceOp op) {
                    fmt::format("{}: tensorDataType of the map is {}, for which this reduction is not defined",
                                who(w, lane), to_string(c.map.tensor_data_type)),
                    "add: UINT32, INT32, UINT64, FLOAT16, BFLOAT16, FLOAT32; min, max: UINT32, INT32, UINT64, INT64, "
-                   "FLOAT16, BFLOAT16; inc, dec: UINT32; and, or, xor: the 32- and 64-bit integers.");
+                   "FLOAT16, BFLOAT16; inc, dec: UINT32; and, or, xor: UINT32, INT32, UINT64.");
 }
 
 /// How many coordinates the instruction has: gather4 and scatter4 name a column and four rows.
@@ -385,22 +393,27 @@ void issue(Warp& w, const Inst& i, LaneMask mask) {
       for (uint32_t k = 0; k < (c.by_rows ? 1 : i.imm); k++) {
         if (c.start_at[k] >= 0) continue;
         // A box may reach over the tensor's upper ends only (CUDA C++ Programming Guide, "Using TMA").
-        launch.report(i, "bad-copy",
-                      fmt::format("{}: coordinate {} of a tensor copy to global memory is {}: a box that is written "
-                                  "may not start before the tensor",
-                                  who(w, l), k, c.start_at[k]));
-        break;
+        throw make_fault("bad-copy",
+                         fmt::format("{}: coordinate {} of a tensor copy to global memory is {}: a box that is written "
+                                     "may not start before the tensor",
+                                     who(w, l), k, c.start_at[k]),
+                         "An H200 stops with an illegal instruction there.");
       }
     }
     start(w, i, l, copies);
-    space_out(w, l, mask);
+    space_out(w, i, l, mask);
   });
 }
 
-/// A hint: only the map is looked at.
+/// A hint: only the map and the start are looked at.
 void prefetch(Warp& w, const Inst& i, LaneMask mask) {
   const uint32_t* pool = &w.cta->launch->program->operand_pool[i.list];
-  for_lanes(mask, [&](int l) { read_map(w, l, pooled_address(w, pool + kMap, l), i.imm, (i.sub & kRows) != 0); });
+  for_lanes(mask, [&](int l) {
+    TensorCopy c;
+    c.map = read_map(w, l, pooled_address(w, pool + kMap, l), i.imm, (i.sub & kRows) != 0);
+    c.start_at[0] = lanes<int32_t>(w.regs, pool[kCoordinates])[l];
+    check_start(w, l, c);
+  });
 }
 
 // --- decoders --------------------------------------------------------------------------------------------------------
@@ -459,7 +472,7 @@ std::string decode(DecodeContext& c, const ptx::Resolved& r, const ptx::Statemen
   inst->ends_slice = 1;
   inst->list = c.pool(pool);
   inst->list_size = static_cast<uint16_t>(pool.size());
-  inst->cost = c.timing().tma_issue;
+  inst->cost = load || prefetches ? c.timing().tma_issue : c.timing().tensor_store_issue;
   return {};
 }
 

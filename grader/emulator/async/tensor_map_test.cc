@@ -45,7 +45,7 @@ TEST(TensorMapTest, AValidMapIsEncodedAndDecoded) {
     a.global_address = 0x7f00deadbe00;
     a.global_dim = {uint64_t{1} << 32, 77, 1, 3, 0xffffffff};
     a.global_strides = {(uint64_t{1} << 40) - 16, 16, 160, 0};
-    a.box_dim = {256, 1, 17, 256, 2};
+    a.box_dim = {256, 1, 17, 64, 2};
     a.element_strides = {1, 2, 8, 1, 3};
     a.l2_promotion = TensorL2Promotion::L2_256B;
     a.oob_fill = TensorOobFill::NanRequestZeroFma;
@@ -164,8 +164,13 @@ INSTANTIATE_TEST_SUITE_P(
                 "boxDim[0] is 64", "must be 128"},
         Refused{[](A& a) { a.element_strides[0] = 0; }, "elementStrides[0] is 0", "1 to 8"},
         Refused{[](A& a) { a.element_strides[2] = 9; }, "elementStrides[2] is 9", "1 to 8"},
-        Refused{[](A& a) { a.interleave = TensorInterleave::B32; }, "swizzle is CU_TENSOR_MAP_SWIZZLE_128B",
-                "must be CU_TENSOR_MAP_SWIZZLE_32B with interleave"},
+        Refused{[](A& a) { a.global_address = uint64_t{1} << 57; }, "globalAddress is 0x200000000000000", "below 2^57"},
+        Refused{[](A& a) {
+                  a.box_dim = {64, 229, 8};
+                  a.tensor_rank = 3;
+                  a.global_strides[1] = a.global_strides[0];
+                },
+                "boxDim makes a box of 234496 bytes", "at most 233472"},
         Refused{[](A& a) {
                   a.tensor_data_type = TensorDataType::U6Align16B;
                   a.global_dim[0] = 128;

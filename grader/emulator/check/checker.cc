@@ -222,7 +222,11 @@ struct BarrierState {
   uint32_t init_key = 0, init_n = 0;
   int init_lane = 0;
   const Inst* init = nullptr;
-  uint32_t fence_n = 0;  ///< step of the initialising thread's fence after the init; 0: none yet
+  /// Steps of the initialising thread's first fence after the init, fence.mbarrier_init or a proxy fence, and of its
+  /// first fence.mbarrier_init; 0: none yet.
+  ///@{
+  uint32_t fence_n = 0, init_fence_n = 0;
+  ///@}
   std::vector<ArrivalRecord> arrivals;
   const Inst* first_copy = nullptr;
   int64_t in_flight = 0;  ///< bytes of copies issued and not yet counted
@@ -411,7 +415,8 @@ struct Checker::State {
   std::unordered_map<uint64_t, std::vector<ArrivalRecord>> arrivals;  ///< of barriers, by key, outliving their CTA
   std::vector<Finding> findings;
   std::vector<Suspect> suspects;
-  std::set<std::tuple<std::string_view, const Inst*, const Inst*>> known_findings;
+  /// Severity of what was found for an id, a later and an earlier instruction.
+  std::map<std::tuple<std::string_view, const Inst*, const Inst*>, Severity> known_findings;
   std::unordered_map<const Inst*, const Inst*> early_uses;  ///< used_before_wait() of each ld
   uint32_t warps_per_cta = 0;
   bool clusters_exist = false;  ///< of more than one CTA
@@ -574,7 +579,12 @@ struct Checker::State {
   /// barrier.cluster.
   static bool init_known(const BarrierState& b, const Knowledge& k) {
     return knows(k.order, b.init_key, b.init_lane, b.init_n) ||
-           (b.fence_n != 0 && knows(k.any, b.init_key, b.init_lane, b.fence_n));
+           (b.init_fence_n != 0 && knows(k.any, b.init_key, b.init_lane, b.init_fence_n));
+  }
+  /// And is it visible to others than the threads of its block?
+  static bool init_visible(const BarrierState& b, const Knowledge& k) {
+    return (b.init_fence_n != 0 && knows(k.any, b.init_key, b.init_lane, b.init_fence_n)) ||
+           (b.fence_n != 0 && knows(k.order, b.init_key, b.init_lane, b.fence_n));
   }
   /// Does a clock cover the end of the operation's writing (or only its reading)?
   bool complete(const Operation& o, const ClockPtr& c, bool reading_only) const {
@@ -637,18 +647,18 @@ struct Checker::State {
   template <class F>
   void find(const char* id, Severity severity, const Inst* later, const Inst* earlier, F&& fill,
             PartyOf later_party = {}, PartyOf earlier_party = {}) {
+    const auto [known, is_new] = known_findings.try_emplace({id, later, earlier}, severity);
+    if (!is_new && known->second <= severity) return;
     Finding f;
     f.diagnostic.id = id;
     f.diagnostic.severity = severity;
     f.diagnostic.place = place(later);
-    if (!known_findings.insert({id, later, earlier}).second) {
-      // Of the deliveries of one multicast the first may break a rule in the milder form.
-      const auto milder = std::find_if(findings.begin(), findings.end(), [&](const Finding& x) {
-        return x.diagnostic.id == id && x.diagnostic.severity > severity &&
+    if (!is_new) {  // of the deliveries of one multicast the first may break a rule in the milder form
+      std::erase_if(findings, [&](const Finding& x) {
+        return x.diagnostic.id == id && x.diagnostic.severity == known->second &&
                x.diagnostic.place.line == f.diagnostic.place.line && x.diagnostic.place.file == f.diagnostic.place.file;
       });
-      if (milder == findings.end()) return;
-      findings.erase(milder);
+      known->second = severity;
     }
     fill(f.diagnostic);
     f.later = later_party;
@@ -697,6 +707,12 @@ struct Checker::State {
     const char* verb;
     PartyOf party(LaneMask lanes) const { return {Party::Thread, key, n, lanes, verb[0] == 'r'}; }
   };
+  /// Is what the lanes of another block did at step `n` ordered before, but for scopes that are too narrow?
+  bool narrow_only(uint32_t cta, const Knowledge& k, uint32_t key, LaneMask lanes, uint32_t n) const {
+    bool all = key / warps_per_cta != cta;
+    for_lanes(lanes, [&](int l) { all = all && knows(k.wide, key, l, n); });
+    return all;
+  }
   /// Two strong accesses whose scopes cover each other's threads do not race.
   bool morally_strong(const Accessor& a, Scope other, uint32_t other_key) const {
     if (a.strong == Scope::None || other == Scope::None) return false;
@@ -785,8 +801,7 @@ void Checker::State::report_thread_race(const Accessor& a, LaneMask lanes, uint3
                                         uint32_t n, const Inst* other, const char* other_verb, uint64_t address) {
   bool order_exists = true;
   for_lanes(other_lanes, [&](int l) { order_exists = order_exists && knows(a.k->any, key, l, n); });
-  bool wide_enough = key / warps_per_cta != a.cta;  // ordered but for the scopes
-  for_lanes(other_lanes, [&](int l) { wide_enough = wide_enough && knows(a.k->wide, key, l, n); });
+  const bool wide_enough = narrow_only(a.cta, *a.k, key, other_lanes, n);
   find(wide_enough ? "scope-too-narrow" : "data-race", Severity::Error, a.inst, other,
        [&](Diagnostic& d) {
          d.message = fmt::format("{} {} {} ({}); {} {} it at {}, and {}", who(a.key, lanes), a.verb,
@@ -809,14 +824,22 @@ void Checker::State::race_with_write(const WriteRecord& w, const RowPiece& piece
   const uint32_t common = w.words & piece.words;
   if (common == 0 || (w.key == a.key && w.straight && piece.straight)) return;  // each lane its own word again
   if (knows_all(a.k->order, w.key, w.n) || morally_strong(a, w.strong, w.key)) return;
+  // A word without any order says more than one with a scope that is too narrow.
+  uint32_t found = 32;
+  LaneMask accessing = 0;
   for (uint32_t rest = common; rest != 0; rest &= rest - 1) {
     const auto word = static_cast<uint32_t>(__builtin_ctz(rest));
-    const int writer = w.lane[word];
     LaneMask lanes = piece.lanes[word];
-    if (w.key == a.key) lanes &= ~(LaneMask{1} << writer);
-    if (lanes == 0 || knows(a.k->order, w.key, writer, w.n)) continue;
-    report_thread_race(a, lanes, w.key, LaneMask{1} << writer, w.n, w.inst, "writes", piece.row + 4 * word);
-    return;
+    if (w.key == a.key) lanes &= ~(LaneMask{1} << w.lane[word]);
+    if (lanes == 0 || knows(a.k->order, w.key, w.lane[word], w.n)) continue;
+    const bool narrow = narrow_only(a.cta, *a.k, w.key, LaneMask{1} << w.lane[word], w.n);
+    if (found < 32 && narrow) continue;
+    found = word;
+    accessing = lanes;
+    if (!narrow) break;
+  }
+  if (found < 32) {
+    report_thread_race(a, accessing, w.key, LaneMask{1} << w.lane[found], w.n, w.inst, "writes", piece.row + 4 * found);
   }
 }
 
@@ -949,6 +972,8 @@ void Checker::State::thread_writes(Plane& plane, const RowPiece& piece, const Ac
     }
     if (r.key == a.key && r.straight && piece.straight) continue;  // each lane its own word
     if (knows_all(a.k->order, r.key, r.n) || morally_strong(a, r.strong, r.key)) continue;
+    uint32_t found = 32;
+    LaneMask readers = 0;
     for (uint32_t rest = common; rest != 0; rest &= rest - 1) {
       const auto word = static_cast<uint32_t>(__builtin_ctz(rest));
       const LaneMask writers = piece.lanes[word];
@@ -961,9 +986,14 @@ void Checker::State::thread_writes(Plane& plane, const RowPiece& piece, const Ac
       // read it.
       if (r.key == a.key && __builtin_popcount(writers) == 1) unordered &= ~writers;
       if (unordered == 0) continue;
-      report_thread_race(a, writers, r.key, unordered, r.n, r.inst, "reads", piece.row + 4 * word);
-      break;
+      const bool narrow = narrow_only(a.cta, *a.k, r.key, unordered, r.n);
+      if (found < 32 && narrow) continue;
+      found = word;
+      readers = unordered;
+      if (!narrow) break;
     }
+    if (found < 32)
+      report_thread_race(a, piece.lanes[found], r.key, readers, r.n, r.inst, "reads", piece.row + 4 * found);
   }
   drop(plane.reads, piece.words);
   const bool alone = plane.writes.size() == 1 && plane.writes[0].words == piece.words;
@@ -1048,9 +1078,14 @@ void Checker::State::meets_thread_write(const WriteRecord& w, uint32_t words, ui
     }
   }
   if (unordered != 0) {
-    const auto word = static_cast<uint32_t>(__builtin_ctz(unordered));
+    const auto narrow_at = [&](uint32_t word) {
+      return narrow_only(o.key / warps_per_cta, k, w.key, LaneMask{1} << w.lane[word], w.n);
+    };
+    auto word = static_cast<uint32_t>(__builtin_ctz(unordered));
+    for (uint32_t rest = unordered; rest != 0 && narrow_at(word); rest &= rest - 1)
+      word = static_cast<uint32_t>(__builtin_ctz(rest));
     const LaneMask writer = LaneMask{1} << w.lane[word];
-    const bool narrow = w.key / warps_per_cta != o.key / warps_per_cta && knows(k.wide, w.key, w.lane[word], w.n);
+    const bool narrow = narrow_at(word);
     find(narrow ? "scope-too-narrow" : "data-race", Severity::Error, o.info.inst, w.inst,
          [&](Diagnostic& d) {
            d.message = fmt::format(
@@ -1167,34 +1202,41 @@ void Checker::State::async_writes(Plane& plane, const RowPiece& piece, const Ope
       continue;
     }
     if (knows_all(k.order, r.key, r.n)) continue;
+    uint32_t word = 32;
+    LaneMask readers = 0;
+    bool narrow = false;
     for (uint32_t rest = common; rest != 0; rest &= rest - 1) {
-      const auto word = static_cast<uint32_t>(__builtin_ctz(rest));
+      const auto candidate = static_cast<uint32_t>(__builtin_ctz(rest));
       LaneMask unordered = 0;
-      for_lanes(r.lanes[word], [&](int l) {
+      for_lanes(r.lanes[candidate], [&](int l) {
         if (!knows(k.order, r.key, l, r.n)) unordered |= LaneMask{1} << l;
       });
       if (unordered == 0) continue;
-      bool seen = r.key / warps_per_cta != o.key / warps_per_cta;
-      for_lanes(unordered, [&](int l) { seen = seen && knows(k.wide, r.key, l, r.n); });
-      find(seen ? "scope-too-narrow" : "refill-before-release", seen ? Severity::Warning : Severity::Error, o.info.inst,
-           r.inst,
-           [&](Diagnostic& d) {
-             d.message =
-                 fmt::format("{} overwrites {}, which {} may still be reading at {}: {}", named(o),
-                             bytes_name(region, piece.row + 4 * word, 4), who(r.key, unordered), at(place(r.inst)),
-                             seen ? "the signal between them has a scope that leaves out the other block, which public "
+      const bool seen = narrow_only(o.key / warps_per_cta, k, r.key, unordered, r.n);
+      if (word < 32 && seen) continue;
+      word = candidate;
+      readers = unordered;
+      narrow = seen;
+      if (!seen) break;
+    }
+    if (word == 32) continue;
+    find(narrow ? "scope-too-narrow" : "refill-before-release", narrow ? Severity::Warning : Severity::Error,
+         o.info.inst, r.inst,
+         [&](Diagnostic& d) {
+           d.message =
+               fmt::format("{} overwrites {}, which {} may still be reading at {}: {}", named(o),
+                           bytes_name(region, piece.row + 4 * word, 4), who(r.key, readers), at(place(r.inst)),
+                           narrow ? "the signal between them has a scope that leaves out the other block, which public "
                                     "rings get away "
                                     "with"
                                   : "nothing orders them");
-             d.hint = seen
-                          ? kScopeHint
-                          : "The readers arrive on an `empty` barrier after their last read; the producer waits for it "
-                            "before it refills.";
-             d.related = {{place(r.inst), "read here"}};
-           },
-           me, {Party::Thread, r.key, r.n, unordered});
-      break;
-    }
+           d.hint = narrow
+                        ? kScopeHint
+                        : "The readers arrive on an `empty` barrier after their last read; the producer waits for it "
+                          "before it refills.";
+           d.related = {{place(r.inst), "read here"}};
+         },
+         me, {Party::Thread, r.key, r.n, readers});
   }
   drop(plane.reads, piece.words);
   const bool alone = plane.writes.size() == 1 && plane.writes[0].words == piece.words;
@@ -1437,7 +1479,9 @@ void Checker::fence(Warp& warp, const Inst&, LaneMask mask, const FenceInfo& inf
   }
   if (shared || info.kind == Kind::MbarrierInit) {
     for (auto& [offset, b] : s.of(*warp.cta).barriers) {
-      if (b.init_key == w.key && (mask >> b.init_lane & 1) != 0 && b.fence_n == 0) b.fence_n = w.n;
+      if (b.init_key != w.key || (mask >> b.init_lane & 1) == 0) continue;
+      if (b.fence_n == 0) b.fence_n = w.n;
+      if (info.kind == Kind::MbarrierInit && b.init_fence_n == 0) b.init_fence_n = w.n;
     }
   }
   w.n++;
@@ -1783,7 +1827,7 @@ void Checker::State::map_read(const AsyncOpInfo& info, const Operation& o, uint3
 /// Another block uses a barrier: was its init fenced before the cluster's barrier that came between?
 void Checker::State::init_fenced(const Cta& owner, uint32_t offset, const BarrierState& b, const Knowledge& k,
                                  const Inst* inst, const std::string& user) {
-  if (b.fence_n != 0 && knows(k.any, b.init_key, b.init_lane, b.fence_n)) return;
+  if (init_visible(b, k)) return;
   find("barrier-init-not-visible", Severity::Error, inst, b.init, [&](Diagnostic& d) {
     d.message = fmt::format("{} `{}` of CTA {}, whose init at {} was not made visible to other blocks", user,
                             async::barrier_name(owner, offset), owner.linear, at(place(b.init)));
@@ -1831,7 +1875,7 @@ void Checker::State::signals(const Cta& owner, uint32_t offset, const BarrierSta
     });
   } else if (&owner != w.warp->cta) {
     init_fenced(owner, offset, b, k, inst, fmt::format("{} {}", who(w.key, bit), does));
-  } else if (copy && (b.fence_n == 0 || !(own || knows(k.order, b.init_key, b.init_lane, b.fence_n)))) {
+  } else if (copy && !(own && b.fence_n != 0) && !init_visible(b, k)) {
     find("barrier-init-not-visible", Severity::Warning, inst, b.init, [&](Diagnostic& d) {
       d.message =
           fmt::format("the copy issued by {} signals `{}`, whose init at {} was not made visible to the copy engine",

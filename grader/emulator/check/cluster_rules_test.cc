@@ -105,6 +105,12 @@ std::string remote_arrive(const std::string& p, const std::string& barrier,
                           const std::string& sem = ".release.cluster") {
   return "@" + p + " mbarrier.arrive" + sem + ".shared::cluster.b64 _, [" + barrier + "];";
 }
+/// A flag that says when, and orders nothing: so that what comes first does so on every schedule. The other rank polls.
+const std::string kFlagDown = "@%p3 st.shared.u32 [flag], 0;\n",
+                  kRaise = "st.relaxed.cluster.shared.u32 [flag], %r5;\n",
+                  kPoll =
+                      "POLL:\nld.relaxed.cluster.shared::cluster.u32 %r9, [%r23];\nsetp.eq.u32 %p8, %r9, 0;\n@%p8 "
+                      "bra POLL;\n";
 const std::string kArmOwn = "@%p3 mbarrier.arrive.expect_tx.shared::cta.b64 _, [full], 16;\n";
 const std::string kMulticast =
     "@%p0 cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster [data], [%inp], 16, "
@@ -128,6 +134,14 @@ TEST(ClusterRules, ABarrierOfAnotherBlock) {
       {"no fence and a relaxed meeting", "barrier-not-initialized", kInits + kMeetRelaxed + use + rest},
       {"the own barrier needs no fence for arrivals", "",
        kInits + kMeet + "@%p0 mbarrier.arrive.shared::cta.b64 _, [full];\n" + rest},
+      {"a proxy fence does not make up for a relaxed meeting", "barrier-not-initialized",
+       kInits + "@%p3 fence.proxy.async;\n" + kMeetRelaxed + use + rest},
+      {"the own barrier, fenced, signalled by a copy of another thread behind a relaxed meeting", "",
+       kInits + kInitFence + kMeetRelaxed +
+           "@%p0 mbarrier.arrive.expect_tx.shared::cta.b64 _, [full], 16;\n"
+           "setp.eq.and.u32 %p5, %r1, 0, %p4;\n@%p5 cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes "
+           "[data], [%inp], 16, [full];\n" +
+           rest},
       {"handed on by a third thread", "",
        kInits + kInitFence + kMeetRelaxed + "bar.sync 0;\n" + remote_arrive("%p2", "%r21") + "\n" + rest},
   });
@@ -249,6 +263,34 @@ TEST(ClusterRules, ScopesOfRemoteArrivals) {
   });
 }
 
+TEST(ClusterRules, OfSeveralWordsTheOneWithoutAnyOrder) {
+  // Threads 0 and 1 of rank 1 each put a word into rank 0's data; only thread 0 arrives, at the scope of its block.
+  const std::string push = "setp.lt.u32 %p5, %t, 2;\nsetp.eq.and.u32 %p5, %r1, 1, %p5;\nmad.lo.u32 %r6, %t, 4, %r20;\n",
+                    write = "@%p5 st.shared::cluster.u32 [%r6], %r5;\n",
+                    read = "@%p5 ld.shared::cluster.u32 %r7, [%r6];\n",
+                    arrive = remote_arrive("%p1", "%r21", "") + "\n";
+  const auto taken = [](const std::string& use) {
+    return only("%p0", "TAKEN", wait("full", 0, "W0", ".acquire.cluster") + use) + kMeet;
+  };
+  expect_all({
+      {"a vector load", "data-race",
+       kReady + push + write + arrive + taken("ld.shared.v2.u32 {%r7, %r8}, [data]; // here\n")},
+      {"a vector store", "data-race",
+       kReady + push + write + arrive + taken("st.shared.v2.u32 [data], {%r5, %r5}; // here\n")},
+      {"a vector store over reads", "data-race",
+       kReady + push + read + arrive + taken("st.shared.v2.u32 [data], {%r5, %r5}; // here\n")},
+      {"cp.async", "data-race",
+       kReady + push + write + arrive +
+           taken("cp.async.ca.shared.global [data], [%inp], 8; // here\ncp.async.wait_all;\n")},
+      {"cp.async over reads", "refill-before-release",
+       kReady + push + read + arrive +
+           taken("cp.async.ca.shared.global [data], [%inp], 8; // here\ncp.async.wait_all;\n")},
+      {"both arrive", "scope-too-narrow",
+       "@%p3 mbarrier.init.shared::cta.b64 [full], 2;\n" + kInitFence + kMeet + push + write +
+           remote_arrive("%p5", "%r21", "") + "\n" + taken("ld.shared.v2.u32 {%r7, %r8}, [data]; // here\n")},
+  });
+}
+
 TEST(ClusterRules, FlagsInSharedMemoryOfAnotherBlock) {
   // Rank 0 writes its data and raises its flag; rank 1 polls the flag over there, then reads the data.
   const auto flag = [](const std::string& store, const std::string& load) {
@@ -318,9 +360,8 @@ TEST(ClusterRules, RemoteStores) {
       {"no proxy fence is needed", "",
        kReady + "@%p0 st.shared.u32 [data], %r5;\n" + arm + kMeet + send + waited + kMeet},
       {"over a word that is being read", "refill-before-release",
-       kReady + arm + kMeet + "@%p0 ld.shared.u32 %r6, [data];\nbar.sync 0;\n" + kMeet +
-           "@%p0 ld.shared.u32 %r7, [data]; // here\n" + send + waited + kMeet,
-       false, 1, false},
+       kReady + kFlagDown + arm + kMeet + "@%p0 ld.shared.u32 %r6, [data];\n@%p0 " + kRaise +
+           only("%p1", "SEEN", kPoll) + send + waited + kMeet},
       {"over a word that has been read", "",
        kReady + arm + "@%p0 ld.shared.u32 %r6, [data];\n" + kMeet + send + waited + kMeet},
       {"reductions of one word", "",
@@ -368,9 +409,9 @@ TEST(ClusterRules, Multicast) {
 /// A stage that rank 1 reads and rank 0 refills by a multicast copy: what rank 1 does when it has read, what rank 0
 /// does before it copies again.
 std::string refill(const std::string& release, const std::string& acquire) {
-  return kReady + kArmOwn + kMeet + kBoth + kMulticast + "\n" + wait("full", 0, "W0") +
+  return kReady + kFlagDown + kArmOwn + kMeet + kBoth + kMulticast + "\n" + wait("full", 0, "W0") +
          "@%p3 mbarrier.arrive.expect_tx.shared::cta.b64 _, [full], 16;\n" + kArrive +
-         "@%p1 ld.shared.u32 %r6, [data]; // here\n" + release + kWait + only("%p0", "FREE", acquire) + kMulticast +
+         "@%p1 ld.shared.u32 %r6, [data];\n" + release + kWait + only("%p0", "FREE", acquire) + kMulticast +
          " // here\n" + wait("full", 1, "W1") + kMeet;
 }
 
@@ -384,16 +425,15 @@ TEST(ClusterRules, RefillOfAStageOfAnotherBlock) {
        refill(remote_arrive("%p1", "%r22") + "\n", wait("empty", 0, "E0")), true},
       {"both of the block, as public rings have it", "scope-too-narrow",
        refill(remote_arrive("%p1", "%r22", "") + "\n", wait("empty", 0, "E0")), true},
-      {"no empty arrive", "refill-before-release", refill("", ""), false, 1, false},
-      {"an empty arrive that nobody awaits", "refill-before-release", refill(remote_arrive("%p1", "%r22") + "\n", ""),
-       false, 1, false},
+      {"no empty arrive", "refill-before-release", refill("@%p1 " + kRaise, kPoll)},
+      {"an empty arrive that nobody awaits", "refill-before-release",
+       refill(remote_arrive("%p1", "%r22") + "\n@%p1 " + kRaise, kPoll)},
       {"arrived before the read", "refill-before-release",
-       kReady + kArmOwn + kMeet + kBoth + kMulticast + "\n" + wait("full", 0, "W0") +
+       kReady + kFlagDown + kArmOwn + kMeet + kBoth + kMulticast + "\n" + wait("full", 0, "W0") +
            "@%p3 mbarrier.arrive.expect_tx.shared::cta.b64 _, [full], 16;\n" + kMeet + remote_arrive("%p1", "%r22") +
-           "\n@%p1 ld.shared.u32 %r6, [data]; // here\n" +
-           only("%p0", "FREE", wait("empty", 0, "E0", ".acquire.cluster")) + kMulticast + " // here\n" +
-           wait("full", 1, "W1") + kMeet,
-       false, 1, false},
+           "\n@%p1 ld.shared.u32 %r6, [data];\n@%p1 " + kRaise +
+           only("%p0", "FREE", wait("empty", 0, "E0", ".acquire.cluster") + kPoll) + kMulticast + " // here\n" +
+           wait("full", 1, "W1") + kMeet},
       {"freed by a meeting", "",
        kReady + kArmOwn + kMeet + kBoth + kMulticast + "\n" + wait("full", 0, "W0") +
            "@%p3 mbarrier.arrive.expect_tx.shared::cta.b64 _, [full], 16;\n@%p1 ld.shared.u32 %r6, [data];\n" + kMeet +
@@ -411,7 +451,7 @@ TEST(ClusterRules, ABlockMustStay) {
       {"read before the last meeting", "", write + kMeet + read + kMeet},
       {"a relaxed meeting is enough to stay", "", write + kMeet + read + kMeetRelaxed},
       {"an arrival without a wait does not make one stay", "remote-cta-gone",
-       write + kMeet + read + "barrier.cluster.arrive.aligned;\n@%p1 ld.shared::cluster.u32 %r6, [%r20];\n"},
+       write + kMeet + read + kArrive + "@%p1 ld.shared::cluster.u32 %r6, [%r20]; // here\n"},
       {"an arrive that nobody awaits", "remote-cta-gone", kReady + last},
       {"an arrive that somebody awaits", "", kReady + last + awaited},
       {"an arrive that somebody awaits, with the scopes of public rings", "",

@@ -696,9 +696,13 @@ Compared compare(Kernel k) {
       c.disagreement += "only the checker finds, among the nearest," + extra + "\n";
     Found required = c.reference.nearest;
     for (const auto& found : unsaid) required.erase(found);
-    // Of one record of writes the checker reports one word: a missing fence is worse than a misplaced one.
+    // Of one record the checker reports one word: a missing fence is worse than a misplaced one, no order is worse than
+    // one of a scope that is too narrow.
+    const auto worse = [&c](const char* id, uint32_t line) { return c.checker.count({id, line}) != 0; };
     std::erase_if(required, [&](const auto& found) {
-      return found.first == "proxy-fence-misplaced" && c.checker.count({"missing-proxy-fence", found.second}) != 0;
+      const auto& [id, line] = found;
+      return (id == "proxy-fence-misplaced" && worse("missing-proxy-fence", line)) ||
+             (id == "scope-too-narrow" && (worse("data-race", line) || worse("refill-before-release", line)));
     });
     if (error) std::erase_if(required, [](const auto& found) { return found.first == "phase-overrun"; });
     if (const std::string missed = show(required, c.checker); !missed.empty())

@@ -1133,6 +1133,9 @@ TEST(Alu, FloatConversions) {
     if (!std::isnan(f32(v[0]))) return std::bit_cast<uint64_t>(double{f32(v[0])});
     return (v[0] >> 31) << 63 | 0x7ff8000000000000 | (v[0] & 0x007fffff) << 29;
   });
+  check("cvt.ftz.f64.f32", Type::F64, {Type::F32}, [](const Lane& v) {  // a NaN becomes that of f32 on its way
+    return std::isnan(f32(v[0])) ? 0x7fffffffe0000000 : std::bit_cast<uint64_t>(double{f32(flushed(v[0]))});
+  });
   check("cvt.rmi.f32.f32", Type::F32, {Type::F32}, [](const Lane& v) { return f32_bits(std::floor(f32(v[0]))); });
   check("cvt.sat.f32.f32", Type::F32, {Type::F32}, [](const Lane& v) {
     const float x = f32(v[0]);

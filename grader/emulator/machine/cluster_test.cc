@@ -207,6 +207,18 @@ TEST(ClusterAddress, MapaGetctarankAndConversions) {
   }
 }
 
+TEST(ClusterAddress, IsspacepSharedMeansTheOwnCta) {
+  // PTX §9.7.9.20; ptxas makes the same code of .shared and .shared::cta.
+  const std::string body = kEachRank +
+                           "mapa.u64 %rd10, %rd3, %id;\nisspacep.shared %p2, %rd10;\nselp.u32 %r5, 1, 0, %p2;\n"
+                           "st.global.u32 [%rd9], %r5;\nDONE:\n";
+  const Outcome o = run_body(body, clusters({4, 1, 1}, {4, 1, 1}), kShared);
+  expect_ok(o);
+  for (uint32_t rank = 0; rank < 4; rank++) {
+    for (uint32_t t = 0; t < 4; t++) EXPECT_EQ(o.out[16 * (4 * rank + t)], t == rank ? 1u : 0u);
+  }
+}
+
 TEST(ClusterAddress, SharedVariablesNamedInTheCodeAreTheOwnOnes) {
   // Each way to name tile reaches the CTA's own: a register, an immediate address, an operand of an instruction.
   const std::string body =

@@ -80,12 +80,13 @@ void check_barrier(Cta& cta, uint32_t id, uint64_t when) {
     }
   }
   const uint32_t warps = static_cast<uint32_t>(cta.warps.size());
+  const uint32_t counting = b.expected == 0 ? 0 : timing.barrier_counted;
   const uint64_t generation = b.generation + 1;
   b = NamedBarrier{};
   b.generation = generation;
   cta.launch->progress_mark = cta.launch->warp_instructions;
   wake(*cta.domain, WaitTarget::Kind::NamedBarrier, &cta, id,
-       when + timing.barrier_base + warps * timing.barrier_per_warp_x2 / 2);
+       when + timing.barrier_base + warps * timing.barrier_per_warp_x2 / 2 + counting);
 }
 
 /// bar.sync/arrive/red: a = barrier id, b = thread count (or none), c = predicate of a reduction.
@@ -178,10 +179,11 @@ void check_cluster_barrier(Domain& d, uint64_t when) {
     o->barrier({BarrierEvent::Kind::ClusterComplete, d.ctas[0]->warps.data(), nullptr, 0, 0, d.cluster_phase});
   }
   d.cluster_phase++;
+  d.cluster_seen = when + timing_of(*d.launch).cluster_barrier;
   d.launch->progress_mark = d.launch->warp_instructions;
   for (const auto& cta : d.ctas) {
     for (Warp& w : cta->warps) w.cluster_arrived = 0;
-    wake(d, WaitTarget::Kind::ClusterBarrier, cta.get(), 0, when + timing_of(*d.launch).cluster_barrier);
+    wake(d, WaitTarget::Kind::ClusterBarrier, cta.get(), 0, d.cluster_seen);
   }
 }
 
@@ -214,6 +216,7 @@ void cluster_wait(Warp& w, const Inst& i, LaneMask mask) {
     return;
   }
   note_effect(w);
+  w.time = std::max(w.time, w.cta->domain->cluster_seen);
   w.cluster_unwaited &= ~mask;
   if (Observer* o = observer(w); o != nullptr) {
     o->barrier({BarrierEvent::Kind::ClusterWait, &w, &i, mask, 0, w.cta->domain->cluster_phase});
@@ -225,7 +228,8 @@ std::string decode_cluster_barrier(DecodeContext& c, const ptx::Resolved& r, con
   inst->sub = r.has("relaxed") ? 1 : 0;
   inst->sync = r.has("aligned") ? kSyncAligned : kSyncNone;
   inst->ends_slice = 1;
-  inst->cost = c.timing().alu;
+  // An arrival releases at cluster scope unless it says .relaxed.
+  inst->cost = r.has("arrive") && !r.has("relaxed") ? c.timing().fence_gpu : c.timing().alu;
   return {};
 }
 
@@ -279,6 +283,7 @@ void bar_warp_sync(Warp& w, const Inst& i, LaneMask mask) {
 std::string decode_bar_warp_sync(DecodeContext& c, const ptx::Resolved&, const ptx::Statement& s, Inst* inst) {
   inst->fn = bar_warp_sync;
   inst->ends_slice = 1;
+  inst->cost = c.timing().warp_sync;
   inst->x = c.source(s.operands[0], Type::B32);
   return {};
 }
@@ -372,7 +377,7 @@ std::string decode_vote(DecodeContext& c, const ptx::Resolved& r, const ptx::Sta
   inst->x = c.source(s.operands[2], Type::B32);
   inst->sync = kSyncMask;
   inst->ends_slice = 1;
-  inst->cost = c.timing().shuffle;
+  inst->cost = c.timing().vote;
   return {};
 }
 
@@ -744,7 +749,9 @@ std::string decode_fence(DecodeContext& c, const ptx::Resolved& r, const ptx::St
     inst->a = m.slot;
     inst->offset = m.offset;
   }
-  inst->cost = c.timing().fence;
+  inst->cost = kind == Kind::MbarrierInit                    ? c.timing().fence_mbarrier_init
+               : kind == Kind::Thread && scope != Scope::Cta ? c.timing().fence_gpu
+                                                             : c.timing().fence;
   return {};
 }
 

@@ -384,9 +384,11 @@ void load(Warp& w, const Inst& i, LaneMask mask) {
   const uint32_t* regs = &w.cta->launch->program->operand_pool[i.list];
   // All addresses are read before any destination is written: a vector load may overwrite its own base.
   uint64_t address[kWarpSize];
+  bool remote = false;
   for_lanes(mask, [&](int l) { address[l] = lane_address(w, i, l); });
   for_lanes(mask, [&](int l) {
     const Target t = resolve(w, i, l, address[l], bytes, false, "reads");
+    remote = remote || (t.owner != nullptr && t.owner != w.cta);
     guard_barrier(w, i, l, t, bytes, "reads");
     for (uint32_t e = 0; e < m.count; e++) {
       if (regs[e] == kNoOperand) continue;
@@ -397,6 +399,7 @@ void load(Warp& w, const Inst& i, LaneMask mask) {
     }
     record.add(l, t);
   });
+  if (remote) w.time += timing_of(*w.cta->launch).remote_access;
   record.flush();
 }
 
@@ -580,10 +583,12 @@ void atomic(Warp& w, const Inst& i, LaneMask mask) {
   const uint32_t* b = regs + (returns ? m.count : 0);
   const uint32_t* c = b + m.count;
   bool changed = false;
+  bool remote = false;
   uint64_t address[kWarpSize];
   for_lanes(mask, [&](int l) { address[l] = lane_address(w, i, l); });
   for_lanes(mask, [&](int l) {
     const Target t = resolve(w, i, l, address[l], bytes, true, "updates");
+    remote = remote || (t.owner != nullptr && t.owner != w.cta);
     for (uint32_t e = 0; e < m.count; e++) {
       std::byte* at = t.host + e * m.element;
       std::byte old[16] = {};
@@ -605,6 +610,7 @@ void atomic(Warp& w, const Inst& i, LaneMask mask) {
   });
   // An atomic that changed nothing (a failed cas in a spin loop) is an observation, not an effect.
   if (changed) note_effect(w);
+  if (remote && returns) w.time += timing_of(*w.cta->launch).remote_access;
   record.flush();
 }
 
@@ -729,11 +735,11 @@ std::vector<const ptx::Operand*> elements_of(const ptx::Operand& o) {
   return list;
 }
 
-uint16_t access_cost(const TimingModel& t, Space s, bool load) {
+uint16_t access_cost(const TimingModel& t, Space s, bool load, size_t bytes) {
   switch (space_class(s)) {
     case kSharedSpace:
     case kClusterSpace:
-      return load ? t.shared_load : t.shared_store;
+      return !load ? t.shared_store : bytes >= 16 ? t.shared_load_wide : t.shared_load;
     case kLocalSpace:
       return load ? t.local_load : t.shared_store;
     default:
@@ -776,8 +782,9 @@ std::string decode_access(DecodeContext& c, const ptx::Resolved& r, const ptx::S
   inst->list_size = static_cast<uint16_t>(slots.size());
   inst->fn = is_load ? load : store;
   // The parameter block and constant banks sit behind a cache of their own.
-  inst->cost = r.space(0) == Space::Param || r.space(0) == Space::Const ? c.timing().alu
-                                                                        : access_cost(c.timing(), m.space, is_load);
+  inst->cost = r.space(0) == Space::Param || r.space(0) == Space::Const
+                   ? c.timing().alu
+                   : access_cost(c.timing(), m.space, is_load, element * expected);
   return {};
 }
 
@@ -835,7 +842,8 @@ std::string decode_atomic(DecodeContext& c, const ptx::Resolved& r, const ptx::S
   inst->width = returns ? 1 : 0;
   inst->fn = atomic;
   const bool shared = space_class(m.space) == kSharedSpace || space_class(m.space) == kClusterSpace;
-  inst->cost = returns ? (shared ? c.timing().atomic_shared : c.timing().atomic_global) : c.timing().global_store;
+  inst->cost = returns ? (shared ? c.timing().atomic_shared : c.timing().atomic_global)
+                       : (shared ? c.timing().reduce_shared : c.timing().global_store);
   return {};
 }
 std::string decode_atom(DecodeContext& c, const ptx::Resolved& r, const ptx::Statement& s, Inst* inst) {

@@ -87,6 +87,31 @@ SlotWidth special_width(SpecialRegister which) {
   return which == SpecialRegister::GridId ? 8 : which == SpecialRegister::IsExplicitCluster ? 0 : 4;
 }
 
+/// What an instruction costs whose decoder does not say.
+uint16_t arithmetic_cost(const TimingModel& timing, const ptx::Resolved& resolved) {
+  using ptx::Op;
+  if (resolved.spec == nullptr) return timing.alu;
+  switch (resolved.spec->op) {
+    case Op::Rcp:
+    case Op::Sqrt:
+    case Op::Rsqrt:
+    case Op::Sin:
+    case Op::Cos:
+    case Op::Lg2:
+    case Op::Ex2:
+    case Op::Tanh:
+      return timing.special;
+    case Op::Add:
+    case Op::Sub:
+    case Op::Mul:
+    case Op::Fma:
+    case Op::Div:
+      return resolved.type(0) == ptx::Type::F64 ? timing.float64 : timing.alu;
+    default:
+      return timing.alu;
+  }
+}
+
 bool is_clock(std::string_view name) { return name.starts_with("%clock") || name.starts_with("%globaltimer"); }
 
 /// The name that a learner gave to a variable: the last component of its demangled form.
@@ -320,7 +345,7 @@ class Builder : public DecodeContext {
       inst.width = wide ? 8 : 4;
       inst.sub = static_cast<uint8_t>((name.find("globaltimer") != std::string::npos ? 1 : 0) |
                                       (name.ends_with("_hi") ? 2 : 0));
-      inst.cost = timing().alu;
+      inst.cost = timing().clock;
       emit(inst);
       return inst.d;
     }
@@ -512,7 +537,7 @@ class Builder : public DecodeContext {
   void decode_statement(const ptx::Statement& s, const ptx::Resolved& resolved) {
     problem_.clear();
     Inst inst;
-    inst.cost = timing().alu;
+    inst.cost = arithmetic_cost(timing(), resolved);
     std::string why;
     if (resolved.spec == nullptr) {
       why = resolved.problem;

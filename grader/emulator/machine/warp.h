@@ -162,14 +162,17 @@ struct AsyncCtaState {
 
 /// A block: its warps, its shared memory and its barriers.
 struct Cta {
-  Domain* domain = nullptr;               ///< its cluster
-  Launch* launch = nullptr;               ///< its grid
-  uint32_t id[3] = {};                    ///< %ctaid: x, y, z
-  uint32_t linear = 0;                    ///< linear index in the grid
-  uint32_t rank = 0;                      ///< in the cluster
-  uint32_t window = 0;                    ///< first address of its shared::cta window: rank << kRankShift
-  uint32_t sm = 0;                        ///< where it resides
-  uint64_t copy_engine_free = 0;          ///< time at which its TMA unit can start another transfer
+  Domain* domain = nullptr;  ///< its cluster
+  Launch* launch = nullptr;  ///< its grid
+  uint32_t id[3] = {};       ///< %ctaid: x, y, z
+  uint32_t linear = 0;       ///< linear index in the grid
+  uint32_t rank = 0;         ///< in the cluster
+  uint32_t window = 0;       ///< first address of its shared::cta window: rank << kRankShift
+  uint32_t sm = 0;           ///< where it resides
+  /// Time at which its TMA unit can start another transfer into the CTA, and out of it.
+  ///@{
+  uint64_t load_engine_free = 0, store_engine_free = 0;
+  ///@}
   std::vector<std::byte> smem;            ///< from offset 0; valid from kSharedBase
   std::vector<Warp> warps;                ///< by index
   std::vector<std::byte> register_block;  ///< Warp::regs point into it
@@ -205,6 +208,7 @@ struct Domain {
   std::vector<std::unique_ptr<Event>> events;  ///< heap by (time, sequence)
   std::vector<std::unique_ptr<Event>> held;    ///< lazy and reverse schedules: released when nothing else can run
   uint64_t cluster_phase = 0;                  ///< completions of barrier.cluster
+  uint64_t cluster_seen = 0;                   ///< time at which waits see the last of them
   bool stuck = false;                          ///< nothing can run until global memory changes
   uint64_t stuck_epoch = 0;                    ///< Launch::global_epoch when it got stuck
 
