@@ -1,7 +1,6 @@
 // in a cluster: cp.async.bulk from shared memory to shared memory of the own CTA, by a shared::cluster address
 // run: --grid 2 --cluster 2 --out 512
 // source: PTX §9.7.9.25.4.1
-// undefined: the destination is in the executing CTA, and must be in another one of the cluster
 #include <cstdint>
 
 __device__ uint32_t shared_address(const void* p) { return static_cast<uint32_t>(__cvta_generic_to_shared(p)); }

@@ -1,7 +1,6 @@
 // in a cluster: cp.reduce.async.bulk to shared memory of the own CTA: every operation that there is, on one mbarrier
 // run: --grid 2 --cluster 2 --out 1536
 // source: PTX §9.7.9.25.4.2
-// undefined: the destination is in the executing CTA, and must be in another one of the cluster
 #include <cstdint>
 
 __device__ uint32_t shared_address(const void* p) { return static_cast<uint32_t>(__cvta_generic_to_shared(p)); }

@@ -1,7 +1,6 @@
 // in a cluster: st.async into the own CTA: scalars and vectors of every width, their bytes counted by the mbarrier
 // run: --grid 2 --cluster 2 --out 1024
 // source: PTX §9.7.9.12
-// undefined: the cells and the mbarrier are in the executing CTA, and must be in another one of the cluster
 #include <cstdint>
 
 __device__ uint32_t shared_address(const void* p) { return static_cast<uint32_t>(__cvta_generic_to_shared(p)); }

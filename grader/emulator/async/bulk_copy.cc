@@ -124,11 +124,14 @@ void issue(Warp& w, const Inst& i, LaneMask mask) {
       const SharedWindow window = (i.sub & kOwn) != 0 ? SharedWindow::Cta : SharedWindow::Cluster;
       const SharedPlace p = shared_place(w, l, dst, window, bytes, 16, "the destination of a bulk copy");
       info.destination = p.offset;
-      if (direction == kSharedToShared && p.owner == w.cta) {
+      // Recorded on an H200: copy/bulk_shared and cluster/own_cta_bulk_shared.
+      if (direction == kSharedToShared && w.cta->launch->config.cluster.volume() == 1) {
         throw make_fault(
             "bad-copy",
-            fmt::format("{}: a shared-to-shared bulk copy must have its destination in another CTA of the cluster",
-                        machine::describe_lanes(w, LaneMask{1} << l)));
+            fmt::format("{}: a shared-to-shared bulk copy in a launch without clusters, where an H200 stops "
+                        "with an illegal instruction",
+                        machine::describe_lanes(w, LaneMask{1} << l)),
+            "It is for copies to another CTA of the cluster: launch with a cluster of two or more.");
       }
       const SharedPlace b =
           shared_place(w, l, pooled_address(w, pool + kBarrier, l), SharedWindow::Cluster, 8, 8, "mbarrier");

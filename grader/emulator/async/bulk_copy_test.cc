@@ -588,7 +588,7 @@ INSTANTIATE_TEST_SUITE_P(
                "misaligned", "mbarrier full+4"},
         Broken{"",
                "cp.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes [tile], [tile+64], 16, [full];",
-               "bad-copy", "in another CTA"},
+               "bad-copy", "in a launch without clusters"},
         Broken{"or.b32 %r2, %r1, 0x1000000;",
                "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%r2], [%inp], 16, [full];",
                "out-of-bounds", "of the CTA of rank 1, in a cluster of 1"},
