@@ -19,6 +19,7 @@
 
 #include "grader/bench/kernels.h"
 #include "grader/device/cuda_worker.h"
+#include "grader/emulator/async/tensor_map.h"
 #include "grader/emulator/emulator.h"
 
 namespace handoff::bench {
@@ -51,9 +52,25 @@ class Loaded {
     error_ = emulator_.load(std::string(kernels()));
     buffer_ = emulator_.memory().allocate(kCopyBytes, "buffer")->base;
   }
-  /// Runs `kernel` on one CTA; on failure ends the benchmark.
-  EmulatedRun run(benchmark::State& state, std::string_view kernel, uint32_t threads, uint32_t iterations,
-                  Watch watch) {
+  /// The address of the buffer, which is the first argument of most kernels.
+  std::vector<std::byte> buffer() const { return bytes_of(buffer_); }
+  /// A map of the buffer as a tensor of two tiles of kTileEdge × kTileEdge bf16, 128-byte swizzle; empty on failure.
+  std::vector<std::byte> map() const {
+    async::TensorMapArgs args;
+    args.tensor_data_type = async::TensorDataType::Bfloat16;
+    args.tensor_rank = 2;
+    args.global_address = buffer_;
+    args.global_dim = {kTileEdge, 2 * kTileEdge};
+    args.global_strides = {kTileEdge * 2};
+    args.box_dim = {kTileEdge, kTileEdge};
+    args.swizzle = async::TensorSwizzle::B128;
+    async::TensorMapImage image;
+    return async::encode_tiled(args, &image).empty() ? bytes_of(image) : std::vector<std::byte>();
+  }
+  /// Runs `kernel`(`first`, iterations) on one CTA, without arguments if there are no iterations; on failure ends the
+  /// benchmark.
+  EmulatedRun run(benchmark::State& state, std::string_view kernel, uint32_t threads,
+                  const std::vector<std::byte>& first, uint32_t iterations, Watch watch) {
     EmulatedRun r;
     if (!error_.empty()) {
       fail(state, error_);
@@ -62,7 +79,7 @@ class Loaded {
     machine::LaunchConfig config;
     config.block.x = threads;
     std::vector<std::vector<std::byte>> arguments;
-    if (iterations > 0) arguments = {bytes_of(buffer_), bytes_of(iterations)};
+    if (iterations > 0) arguments = {first, bytes_of(iterations)};
     EmulatorOptions options;
     options.check = watch == Watch::Checker;
     options.trace = watch == Watch::Trace || watch == Watch::TraceAndAccesses;
@@ -92,7 +109,7 @@ void loop(benchmark::State& state, std::string_view kernel, uint32_t warps, Watc
   const uint32_t iterations = kInstructions / (16 * warps);
   uint64_t warp_instructions = 0, lane_instructions = 0;
   for (auto _ : state) {
-    const EmulatedRun r = loaded.run(state, kernel, warps * machine::kWarpSize, iterations, watch);
+    const EmulatedRun r = loaded.run(state, kernel, warps * machine::kWarpSize, loaded.buffer(), iterations, watch);
     warp_instructions += r.warp_instructions;
     lane_instructions += r.lane_instructions;
     if (state.error_occurred()) break;
@@ -107,11 +124,26 @@ void copy(benchmark::State& state, Watch watch) {
   Loaded loaded;
   uint64_t launches = 0;
   for (auto _ : state) {
-    loaded.run(state, "copy", machine::kWarpSize, kCopies, watch);
+    loaded.run(state, "copy", machine::kWarpSize, loaded.buffer(), kCopies, watch);
     launches++;
     if (state.error_occurred()) break;
   }
   state.SetBytesProcessed(static_cast<int64_t>(launches * kCopies * kCopyBytes));
+  state.counters["copies"] = rate(launches * kCopies);
+}
+
+/// Tensor copies of tiles of kTileEdge × kTileEdge bf16 with the 128-byte swizzle, one in flight: bytes a second.
+void tensor_copy(benchmark::State& state, Watch watch) {
+  constexpr uint32_t kCopies = 2000;
+  Loaded loaded;
+  const std::vector<std::byte> map = loaded.map();
+  uint64_t launches = 0;
+  for (auto _ : state) {
+    loaded.run(state, "tensor_copy", machine::kWarpSize, map, kCopies, watch);
+    launches++;
+    if (state.error_occurred()) break;
+  }
+  state.SetBytesProcessed(static_cast<int64_t>(launches * kCopies * kTileEdge * kTileEdge * 2));
   state.counters["copies"] = rate(launches * kCopies);
 }
 
@@ -121,7 +153,7 @@ void mma_chain(benchmark::State& state, Watch watch) {
   Loaded loaded;
   uint64_t launches = 0;
   for (auto _ : state) {
-    loaded.run(state, "mma", machine::kWarpSize, kChains, watch);
+    loaded.run(state, "mma", machine::kWarpSize, loaded.buffer(), kChains, watch);
     launches++;
     if (state.error_occurred()) break;
   }
@@ -161,7 +193,7 @@ void two_copies(benchmark::State& state, uint32_t tiles, Watch watch) {
 void noop(benchmark::State& state, uint32_t threads) {
   Loaded loaded;
   for (auto _ : state) {
-    loaded.run(state, "noop", threads, 0, Watch::Nobody);
+    loaded.run(state, "noop", threads, {}, 0, Watch::Nobody);
     if (state.error_occurred()) break;
   }
 }
@@ -265,6 +297,7 @@ void register_all() {
   for (const auto& [suffix, watch] : watches) {
     if (watch == Watch::TraceAndAccesses) continue;  // the same as /trace: it has no loads and stores
     add("bulk_copy" + suffix, [watch = watch](benchmark::State& s) { copy(s, watch); });
+    add("tensor_copy" + suffix, [watch = watch](benchmark::State& s) { tensor_copy(s, watch); });
     add("mma_chain" + suffix, [watch = watch](benchmark::State& s) { mma_chain(s, watch); });
   }
   for (const uint32_t threads : {32u, 1024u}) {

@@ -195,6 +195,48 @@ $L_exit:
 }
 )";
 
+// The tiles of a tensor of 64 bf16 a row, 64 rows a tile, in turn: 128-byte swizzle, as a GEMM loads its operands.
+constexpr std::string_view kTensorCopy = R"((
+  .param .align 64 .b8 map[128],
+  .param .u32 iterations
+)
+{
+  .reg .pred %p<4>;
+  .reg .b32 %r<12>;
+  .reg .b64 %rd<4>;
+  .shared .align 1024 .b8 tile[8192];
+  .shared .align 8 .b64 full;
+  .loc 1 80 3
+  mov.u32 %r2, %tid.x;
+  setp.ne.s32 %p1, %r2, 0;
+  @%p1 bra $L_exit;
+  mov.b64 %rd1, map;
+  cvta.param.u64 %rd1, %rd1;
+  ld.param.u32 %r1, [iterations];
+  mov.u32 %r3, tile;
+  mov.u32 %r4, full;
+  mbarrier.init.shared.b64 [%r4], 1;
+  fence.proxy.async.shared::cta;
+  mov.u32 %r5, 0;
+  mov.u32 %r8, 0;
+$L_loop:
+  .loc 1 86 5
+  and.b32 %r6, %r5, 1;
+  shl.b32 %r7, %r6, 6;
+  mbarrier.arrive.expect_tx.shared.b64 %rd2, [%r4], 8192;
+  cp.async.bulk.tensor.2d.shared::cta.global.tile.mbarrier::complete_tx::bytes [%r3], [%rd1, {%r8, %r7}], [%r4];
+$L_wait:
+  mbarrier.try_wait.parity.shared.b64 %p2, [%r4], %r6;
+  @!%p2 bra $L_wait;
+  add.s32 %r5, %r5, 1;
+  setp.lt.u32 %p3, %r5, %r1;
+  @%p3 bra $L_loop;
+  mbarrier.inval.shared.b64 [%r4];
+$L_exit:
+  ret;
+}
+)";
+
 // One warp; lane 0 issues four MMAs of 128×256×16, the K of a swizzle atom, commits and waits. A: 128 rows, B: 256 rows
 // of 128 bytes, 128-byte swizzle.
 constexpr std::string_view kMma = R"((
@@ -273,9 +315,10 @@ std::string loop(std::string_view name, std::string_view body) {
 }  // namespace
 
 std::string_view kernels() {
-  static const std::string kText =
-      fmt::format("{}.file 1 \"bench.cu\"\n{}{}{}{}.visible .entry copy{}.visible .entry mma{}", kHeader, kNoop,
-                  loop("arithmetic", kArithmetic), loop("shared", kShared), loop("divergent", kDivergent), kCopy, kMma);
+  static const std::string kText = fmt::format(
+      "{}.file 1 \"bench.cu\"\n{}{}{}{}.visible .entry copy{}.visible .entry tensor_copy{}.visible .entry mma{}",
+      kHeader, kNoop, loop("arithmetic", kArithmetic), loop("shared", kShared), loop("divergent", kDivergent), kCopy,
+      kTensorCopy, kMma);
   return kText;
 }
 

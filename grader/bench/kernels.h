@@ -9,6 +9,8 @@ namespace handoff::bench {
 
 /// Bytes that `copy` moves in one iteration.
 inline constexpr int kCopyBytes = 16384;
+/// Elements of a row, and rows, of the tile that `tensor_copy` loads in one iteration.
+inline constexpr int kTileEdge = 64;
 
 /// A module with the entries
 ///   `noop`()                              exits
@@ -17,6 +19,9 @@ inline constexpr int kCopyBytes = 16384;
 ///                                         blocks of at most 256 threads
 ///   `divergent`(u64 out, u32 iterations)  odd and even lanes take different sides of a branch and meet behind it
 ///   `copy`(u64 in, u32 iterations)        thread 0 waits for one bulk copy of kCopyBytes after another
+///   `tensor_copy`(map, u32 iterations)    thread 0 waits for one tile of kTileEdge × kTileEdge bf16 after another,
+///   from
+///                                         two that lie below each other in the tensor of `map`
 ///   `mma`(u64 in, u32 iterations)         one warp; thread 0 issues four tcgen05.mma of 128×256×16 bf16, commits,
 ///   waits
 /// A thread executes 16 instructions in an iteration of the first three loops. `out` holds 4 bytes for each thread,

@@ -57,6 +57,16 @@ SharedPlace place_of(Warp& w, const Inst& i, int lane) {
   return shared_place(w, lane, address_of(w, m, lane), window, 8, 8, "mbarrier");
 }
 
+/// As place_of(), for instructions whose address lies in .shared::cta even where it is generic (PTX §9.7.13.15.9, .10).
+SharedPlace own_place_of(Warp& w, const Inst& i, int lane) {
+  const SharedPlace p = place_of(w, i, lane);
+  if (p.owner != w.cta) {
+    machine::fault_shared_owner(w, p.owner->window | p.offset,
+                                fmt::format("{}: mbarrier", machine::describe_lanes(w, LaneMask{1} << lane)));
+  }
+  return p;
+}
+
 void notify(MbarrierEvent::Kind kind, Warp* w, const Inst* i, LaneMask mask, Cta& owner, const Mbarrier& b,
             uint64_t phase, uint32_t count, int64_t bytes, Sem sem, Scope scope, uint64_t op = 0) {
   machine::Observer* o = machine::watcher(*owner.launch);
@@ -128,7 +138,7 @@ uint32_t operand_u32(const Warp& w, uint32_t slot, int lane) { return lanes<uint
 void init(Warp& w, const Inst& i, LaneMask mask) {
   machine::note_effect(w);
   for_lanes(mask, [&](int l) {
-    const SharedPlace p = place_of(w, i, l);
+    const SharedPlace p = own_place_of(w, i, l);
     const uint32_t count = operand_u32(w, i.b, l);
     if (count == 0 || count > kMaxCount) {
       throw make_fault("arrival-count-mismatch", fmt::format("{} initialises `{}` with count {}; a count is 1 to {}",
@@ -161,7 +171,7 @@ void init(Warp& w, const Inst& i, LaneMask mask) {
 void inval(Warp& w, const Inst& i, LaneMask mask) {
   machine::note_effect(w);
   for_lanes(mask, [&](int l) {
-    const SharedPlace p = place_of(w, i, l);
+    const SharedPlace p = own_place_of(w, i, l);
     Mbarrier& b = live_barrier(*p.owner, p.offset, "mbarrier.inval");
     notify(MbarrierEvent::Kind::Inval, &w, &i, LaneMask{1} << l, *p.owner, b, b.phase, 0, 0, Sem::Weak, Scope::None);
     State& s = state(*p.owner);

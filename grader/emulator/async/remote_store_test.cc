@@ -504,5 +504,15 @@ TEST(RemoteBarrier, NotInitialised) {
   EXPECT_TRUE(reports(o, "barrier-not-initialized", line, "mbarrier.arrive on `other`"));
 }
 
+TEST(RemoteBarrier, InitIsLocal) {
+  // PTX §9.7.13.15.9: the address of mbarrier.init lies in .shared::cta.
+  for (const std::string& line :
+       {std::string("mbarrier.init.b64 [%rd13], 1;"), std::string("mbarrier.inval.b64 [%rd13];")}) {
+    const Outcome o = run(pair_kernel("", by_thread_0(line), ""));
+    EXPECT_EQ(o.status, LaunchStatus::Fault) << line;
+    EXPECT_TRUE(reports(o, "out-of-bounds", line, "reaches only the executing CTA's shared memory"));
+  }
+}
+
 }  // namespace
 }  // namespace handoff::async::testing

@@ -140,23 +140,38 @@ struct ReleaseFence {
   bool operator==(const ReleaseFence&) const = default;
 };
 
-/// Lanes of a warp that know the same.
-struct LaneGroup {
-  LaneMask mask = 0;
-  Knowledge now;
+/// What fences and relaxed operations left for one another.
+struct Fences {
   std::array<ReleaseFence, kDistances> release;  ///< the last fence whose scope reaches at least so far
   /// Seen by relaxed reads and waits, from so far: taken over by the next acquire fence whose scope reaches there.
   std::array<Knowledge, kDistances> to_acquire;
   std::array<bool, kDistances> pending = {};  ///< whether there is any
   ClockPtr to_acquire_wide;                   ///< Knowledge::wide of all of that, wherever it came from
-  uint32_t shared_n = 0, global_n = 0;        ///< steps of these lanes' last proxy fences
-  uint32_t tensor_n = 0;                      ///< step of their last tcgen05.fence::before_thread_sync
-  ClockPtr after_any, after_tensor;           ///< now.any and now.fenced_tensor at their last fence::after_thread_sync
+  bool operator==(const Fences&) const = default;
+};
 
+/// Lanes of a warp that know the same.
+struct LaneGroup {
+  LaneMask mask = 0;
+  Knowledge now;
+  std::shared_ptr<const Fences> rare;   ///< nullptr: none; most threads execute no fence and no relaxed operation
+  uint32_t shared_n = 0, global_n = 0;  ///< steps of these lanes' last proxy fences
+  uint32_t tensor_n = 0;                ///< step of their last tcgen05.fence::before_thread_sync
+  ClockPtr after_any, after_tensor;     ///< now.any and now.fenced_tensor at their last fence::after_thread_sync
+
+  const Fences& fences() const {
+    static const Fences kNone;
+    return rare ? *rare : kNone;
+  }
+  /// To be changed: nobody else sees it.
+  Fences& own_fences() {
+    auto mine = std::make_shared<Fences>(fences());
+    rare = mine;
+    return *mine;
+  }
   bool same(const LaneGroup& g) const {
-    return now == g.now && pending == g.pending && shared_n == g.shared_n && global_n == g.global_n &&
-           tensor_n == g.tensor_n && after_any == g.after_any && after_tensor == g.after_tensor &&
-           release == g.release && to_acquire == g.to_acquire && to_acquire_wide == g.to_acquire_wide;
+    return now == g.now && shared_n == g.shared_n && global_n == g.global_n && tensor_n == g.tensor_n &&
+           after_any == g.after_any && after_tensor == g.after_tensor && (rare == g.rare || fences() == g.fences());
   }
 };
 
@@ -540,13 +555,13 @@ struct Checker::State {
   static Knowledge signal(const WarpState& w, const LaneGroup& g, LaneMask mask, bool release, Distance to) {
     Knowledge k = published(w, g, mask);
     if (release) return k;
-    const ReleaseFence& fence = g.release[to];
+    const ReleaseFence& fence = g.fences().release[to];
     Knowledge r;
     if (fence.n != 0) {
       r = with_proxy_fences(w, mask, fence.known, fence.shared_n, fence.global_n);
       r.order = Clock::with_warp(r.order, w.key, mask, fence.n);
     }
-    const ReleaseFence& any_fence = g.release[kSameBlock];
+    const ReleaseFence& any_fence = g.fences().release[kSameBlock];
     if (any_fence.n != 0) r.wide = Clock::with_warp(any_fence.known.wide, w.key, mask, any_fence.n);
     r.any = k.any;
     r.fenced_tensor = k.fenced_tensor;
@@ -561,14 +576,18 @@ struct Checker::State {
     }
     see_from_afar(g, k, acquire);
     if (acquire || reach < from) return;
-    g.to_acquire[from].join(k);
-    g.pending[from] = true;
+    Fences& f = g.own_fences();
+    f.to_acquire[from].join(k);
+    f.pending[from] = true;
   }
   /// What a thread learns of `k` where a scope does not reach.
   static void see_from_afar(LaneGroup& g, const Knowledge& k, bool acquire) {
     g.now.join_any(k);
-    ClockPtr& wide = acquire ? g.now.wide : g.to_acquire_wide;
-    wide = Clock::join(wide, k.wide);
+    if (acquire) {
+      g.now.wide = Clock::join(g.now.wide, k.wide);
+    } else if (ClockPtr wide = Clock::join(g.fences().to_acquire_wide, k.wide); wide != g.fences().to_acquire_wide) {
+      g.own_fences().to_acquire_wide = std::move(wide);
+    }
   }
 
   // --- order ---
@@ -1455,16 +1474,20 @@ void Checker::fence(Warp& warp, const Inst&, LaneMask mask, const FenceInfo& inf
     if (info.kind == Kind::Thread || info.kind == Kind::SyncRestrictAcquire || info.kind == Kind::SyncRestrictRelease) {
       const Distance reach = reach_of(info.scope);
       for (uint8_t d = 0; acquires(info.sem) && d <= reach; d++) {
-        if (!g.pending[d]) continue;
-        g.now.join(g.to_acquire[d]);
-        g.to_acquire[d] = {};
-        g.pending[d] = false;
+        if (!g.fences().pending[d]) continue;
+        Fences& f = g.own_fences();
+        g.now.join(f.to_acquire[d]);
+        f.to_acquire[d] = {};
+        f.pending[d] = false;
       }
       if (acquires(info.sem)) {
-        g.now.wide = Clock::join(g.now.wide, g.to_acquire_wide);
-        g.to_acquire_wide = nullptr;
+        g.now.wide = Clock::join(g.now.wide, g.fences().to_acquire_wide);
+        if (g.fences().to_acquire_wide) g.own_fences().to_acquire_wide = nullptr;
       }
-      for (uint8_t d = 0; releases(info.sem) && d <= reach; d++) g.release[d] = {g.now, w.n, g.shared_n, g.global_n};
+      if (releases(info.sem)) {
+        Fences& f = g.own_fences();
+        for (uint8_t d = 0; d <= reach; d++) f.release[d] = {g.now, w.n, g.shared_n, g.global_n};
+      }
     }
   });
   if (info.kind == Kind::ProxyTensormapAcquire || info.kind == Kind::ProxyTensormapRelease) {

@@ -137,8 +137,8 @@ TEST(ClockTest, WithOthersLeavesWarpsOut) {
 
 TEST(KnowledgeTest, JoinsEachShadeByItself) {
   const ClockPtr one = Clock::with(nullptr, 1, 1), two = Clock::with(nullptr, 2, 1);
-  Knowledge k{one, one, nullptr, one, nullptr, two, nullptr};
-  k.join({two, nullptr, two, one, nullptr, nullptr, two});
+  Knowledge k{one, one, nullptr, one, nullptr, two, nullptr, nullptr};
+  k.join({two, nullptr, two, one, nullptr, nullptr, two, nullptr});
   EXPECT_EQ(k.order->other(1) + k.order->other(2), 2u);
   EXPECT_EQ(k.any, one);
   EXPECT_EQ(k.fenced_shared, two);
@@ -150,16 +150,16 @@ TEST(KnowledgeTest, JoinsEachShadeByItself) {
 
 TEST(KnowledgeTest, SameClocksStayTheSameObjects) {
   const ClockPtr one = Clock::with(nullptr, 1, 1), two = Clock::with(nullptr, 2, 1);
-  Knowledge k{one, one, nullptr, nullptr, nullptr, nullptr, nullptr};
-  k.join({two, two, nullptr, nullptr, nullptr, nullptr, nullptr});
+  Knowledge k{one, one, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr};
+  k.join({two, two, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr});
   EXPECT_EQ(k.order, k.any);
 }
 
 TEST(KnowledgeTest, WhatNeedsNoOrderIsTwoShades) {
   const ClockPtr one = Clock::with(nullptr, 1, 1);
   Knowledge k;
-  k.join_any({one, one, one, one, one, one, one});
-  EXPECT_EQ(k, (Knowledge{nullptr, one, nullptr, nullptr, nullptr, nullptr, one}));
+  k.join_any({one, one, one, one, one, one, one, one});
+  EXPECT_EQ(k, (Knowledge{nullptr, one, nullptr, nullptr, nullptr, nullptr, one, nullptr}));
 }
 
 }  // namespace

@@ -274,7 +274,8 @@ uint64_t run_slice(Warp& w, uint64_t until, uint32_t limit) {
     for (uint32_t f = 0; f < w.fragments.size(); f++) {
       if (f != w.current && w.fragments[f].pc > pc) meet = std::min(meet, w.fragments[f].pc);
     }
-    const auto lanes_active = static_cast<uint64_t>(__builtin_popcount(active));
+    // Mostly all: counting is a call of libgcc where the host need not have the instruction.
+    const uint64_t lanes_active = active == kFullMask ? kWarpSize : static_cast<uint64_t>(__builtin_popcount(active));
     const uint32_t start_left = left;
     Fragment* running = &w.fragment();  // only instructions with ends_slice may move it
 

@@ -107,10 +107,17 @@ class Runner {
   Domain* start() {
     auto domain = std::make_unique<Domain>();
     domain->launch = &l_;
-    domain->now = domain->started = start_time();
     const uint64_t index = next_++;
+    // A CTA's SM is chosen in view of those before it, and all start when the last slot is free.
+    std::vector<uint32_t> sms;
+    for (uint32_t rank = 0; rank < cluster_size_; rank++) {
+      const Slot slot = take_slot(sms);
+      domain->now = std::max(domain->now, slot.free_at);
+      sms.push_back(slot.sm);
+    }
+    domain->started = domain->now;
     for (uint32_t rank = 0; rank < cluster_size_; rank++)
-      domain->ctas.push_back(make_cta(*domain, index, rank, take_slot(*domain)));
+      domain->ctas.push_back(make_cta(*domain, index, rank, sms[rank]));
     if (Observer* o = watcher(l_); o != nullptr) {
       for (const auto& cta : domain->ctas) o->cta_begin(*cta);
     }
@@ -119,19 +126,19 @@ class Runner {
   }
 
   /// The SM of the earliest free slot where no other CTA of the cluster resides, if there is one among the next few.
-  uint32_t take_slot(const Domain& domain) {
+  Slot take_slot(const std::vector<uint32_t>& taken) {
     auto chosen = slots_.end() - 1;
     const size_t looked_at = std::min<size_t>(slots_.size(), 2 * cluster_size_);
     for (auto s = slots_.end(); s != slots_.end() - static_cast<ptrdiff_t>(looked_at);) {
       --s;
-      if (std::none_of(domain.ctas.begin(), domain.ctas.end(), [&](const auto& c) { return c->sm == s->sm; })) {
+      if (std::find(taken.begin(), taken.end(), s->sm) == taken.end()) {
         chosen = s;
         break;
       }
     }
-    const uint32_t sm = chosen->sm;
+    const Slot slot = *chosen;
     slots_.erase(chosen);
-    return sm;
+    return slot;
   }
 
   /// The CTA of rank `rank` of the `index`-th cluster.

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cmath>
 #include <cstring>
@@ -300,8 +301,8 @@ SlotWidth width_of(uint32_t tagged) {
   return static_cast<SlotWidth>((tagged & 3u) == 1 ? 4 : (tagged & 3u) == 2 ? 8 : 16);
 }
 
-/// Where the lanes of a full warp access memory: at(lane). In a row: each lane's 4 bytes follow those of the
-/// lane before.
+/// Where the lanes of a full warp access memory: at(lane). In a row: each lane's 4 bytes follow those of the lane
+/// before; then only the offset of lane 0 is set.
 struct Places {
   std::byte* host = nullptr;  ///< of address `origin`
   uint64_t origin = 0;
@@ -310,6 +311,24 @@ struct Places {
   std::byte* at(int lane) const { return host + (offset[lane] - origin); }
 };
 
+/// What each lane of a row lies behind lane 0: an array and not a product, since GCC makes vectors of the loop below
+/// only with the array.
+template <class T>
+constexpr std::array<T, kWarpSize> row_distances() {
+  std::array<T, kWarpSize> d{};
+  for (uint32_t l = 0; l < kWarpSize; l++) d[l] = T{4} * l;
+  return d;
+}
+
+/// Does each lane's base address follow that of the lane before by 4?
+template <class T>
+bool in_a_row(const T* base) {
+  static constexpr std::array<T, kWarpSize> kDistance = row_distances<T>();
+  T stray = 0;
+  for (size_t l = 0; l < kWarpSize; l++) stray |= (base[l] - base[0]) ^ kDistance[l];
+  return stray == 0;
+}
+
 /// The common case made fast: full warp, global or shared memory, 4-byte elements of 32-bit slots, every lane in bounds
 /// and aligned, no live mbarrier touched. Returns false if it does not apply; the slow path then finds out what is
 /// wrong.
@@ -317,20 +336,23 @@ bool fast_places(const Warp& w, const Inst& i, LaneMask mask, const AccessMode& 
   const Launch& launch = *w.cta->launch;
   if (mask != kFullMask || m.element != 4 || m.count != 1) return false;
   if (width_of(launch.program->operand_pool[i.list]) != 4) return false;
+  // Most accesses are in a row, which needs neither the lanes' addresses nor a minimum and maximum. A row that wraps
+  // around ends out of bounds.
   uint64_t* a = out->offset;
-  if ((i.sub & kWideAddress) != 0) {
-    const auto* base = lanes<uint64_t>(w.regs, i.a);
-    for (int l = 0; l < kWarpSize; l++) a[l] = base[l] + static_cast<uint64_t>(i.offset);
-  } else {
-    const auto* base = lanes<uint32_t>(w.regs, i.a);
-    for (int l = 0; l < kWarpSize; l++) a[l] = static_cast<uint32_t>(base[l] + static_cast<uint32_t>(i.offset));
-  }
-  // Most accesses are in a row, which needs no minimum and maximum.
-  uint64_t stray = 0;
-  for (int l = 0; l < kWarpSize; l++) stray |= a[l] ^ (a[0] + 4 * static_cast<uint64_t>(l));
-  out->row = stray == 0;
-  uint64_t lo = a[0], hi = a[kWarpSize - 1], bits = a[0];
+  const auto take = [&]<class T>(const T* base) {
+    const auto offset = static_cast<T>(i.offset);
+    out->row = in_a_row(base);
+    a[0] = static_cast<T>(base[0] + offset);
+    if (out->row) return;
+    for (int l = 0; l < kWarpSize; l++) a[l] = static_cast<T>(base[l] + offset);
+  };
+  if ((i.sub & kWideAddress) != 0)
+    take(lanes<uint64_t>(w.regs, i.a));
+  else
+    take(lanes<uint32_t>(w.regs, i.a));
+  uint64_t lo = a[0], hi = a[0] + 4 * (kWarpSize - 1), bits = a[0];
   if (!out->row) {
+    hi = lo;
     for (int l = 0; l < kWarpSize; l++) {
       lo = a[l] < lo ? a[l] : lo;
       hi = a[l] > hi ? a[l] : hi;
@@ -355,9 +377,13 @@ bool fast_places(const Warp& w, const Inst& i, LaneMask mask, const AccessMode& 
   return true;
 }
 
-/// Tells the observer, if it wants to know, of an access that fast_places() took.
+/// Tells the observer of an access that fast_places() took. REQUIRES: it watches accesses; asking that is the caller's
+/// part, so that a run that nobody watches pays for no call.
 void observe_fast(Warp& w, const Inst& i, const AccessMode& m, Access::Kind kind, Places& p) {
-  if (!watches_accesses(*w.cta->launch) || m.unobserved != 0) return;
+  if (m.unobserved != 0) return;
+  if (p.row) {
+    for (uint32_t l = 1; l < kWarpSize; l++) p.offset[l] = p.offset[0] + uint64_t{4} * l;
+  }
   const bool shared = (i.sub & kSpaceMask) == kSharedSpace;
   if (shared && p.origin != 0) {
     for (uint64_t& offset : p.offset) offset -= p.origin;
@@ -376,7 +402,7 @@ void load(Warp& w, const Inst& i, LaneMask mask) {
     } else {
       for (int l = 0; l < kWarpSize; l++) std::memcpy(&d[l], p.at(l), 4);
     }
-    observe_fast(w, i, m, Access::Kind::Read, p);
+    if (watches_accesses(*w.cta->launch)) observe_fast(w, i, m, Access::Kind::Read, p);
     return;
   }
   const uint32_t bytes = uint32_t{m.element} * m.count;
@@ -386,8 +412,10 @@ void load(Warp& w, const Inst& i, LaneMask mask) {
   uint64_t address[kWarpSize];
   bool remote = false;
   for_lanes(mask, [&](int l) { address[l] = lane_address(w, i, l); });
+  Target t{nullptr, Region::Local, nullptr, 0};
   for_lanes(mask, [&](int l) {
-    const Target t = resolve(w, i, l, address[l], bytes, false, "reads");
+    // Neighbours that read one global address, as all do of a parameter, share what it resolves to.
+    if (t.region != Region::Global || t.address != address[l]) t = resolve(w, i, l, address[l], bytes, false, "reads");
     remote = remote || (t.owner != nullptr && t.owner != w.cta);
     guard_barrier(w, i, l, t, bytes, "reads");
     for (uint32_t e = 0; e < m.count; e++) {
@@ -417,7 +445,7 @@ void store(Warp& w, const Inst& i, LaneMask mask) {
       touch_shared(*w.cta);
     else
       touch_global(*w.cta->launch);
-    observe_fast(w, i, m, Access::Kind::Write, p);
+    if (watches_accesses(*w.cta->launch)) observe_fast(w, i, m, Access::Kind::Write, p);
     return;
   }
   const uint32_t bytes = uint32_t{m.element} * m.count;

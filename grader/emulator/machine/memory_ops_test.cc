@@ -657,5 +657,69 @@ TEST(Addresses, ObserverSeesEveryAccessOncePerRegion) {
                                       "atomic shared 4 x32", "reduction global 4 x32", "write global 8 x8"}));
 }
 
+// --- a whole warp at once --------------------------------------------------------------------------------------------
+
+/// Keeps where the lanes of the first write go, and of the last read.
+class FirstWriteAndLastRead : public Observer {
+ public:
+  void access(const Access& a) override {
+    if (a.kind == Access::Kind::Read) read.assign(a.address, a.address + kWarpSize);
+    if (a.kind == Access::Kind::Write && write.empty()) write.assign(a.address, a.address + kWarpSize);
+  }
+  std::vector<uint64_t> write, read;
+};
+
+/// Distances in bytes from a common base, one a lane: a row and what only looks like one.
+std::vector<std::vector<uint32_t>> lane_patterns() {
+  std::vector<uint32_t> row(kWarpSize);
+  for (uint32_t l = 0; l < kWarpSize; l++) row[l] = 4 * l;
+  std::vector<std::vector<uint32_t>> all = {row, {row.rbegin(), row.rend()}, std::vector<uint32_t>(kWarpSize, 8)};
+  for (size_t l = 0; l < kWarpSize; l++) {
+    all.push_back(row);  // one lane astray, alone
+    all.back()[l] = 256;
+  }
+  for (size_t l = 1; l + 2 < kWarpSize; l++) {
+    all.push_back(row);  // the lowest first, the highest last, two between them changed over
+    std::swap(all.back()[l], all.back()[l + 1]);
+  }
+  all.push_back(row);
+  for (uint32_t& distance : all.back()) distance *= 2;
+  return all;
+}
+
+TEST(WholeWarp, EveryLaneGoesToItsOwnAddress) {
+  const std::string take = "mad.wide.u32 %rd0, %lane, 4, %in;\nld.global.u32 %r0, [%rd0];\nadd.u32 %r2, %lane, 100;\n";
+  const std::string spaces[] = {
+      "mov.u32 %r1, tile;\nadd.u32 %r1, %r1, %r0;\nst.shared.u32 [%r1+64], %r2;\nld.shared.u32 %r3, [%r1+64];\n",
+      "cvt.u64.u32 %rd1, %r0;\nadd.u64 %rd1, %in, %rd1;\nst.global.u32 [%rd1+256], %r2;\n"
+      "ld.global.u32 %r3, [%rd1+256];\n"};
+  for (const std::string& space : spaces) {
+    for (const std::vector<uint32_t>& distance : lane_patterns()) {
+      SCOPED_TRACE(space + ::testing::PrintToString(distance));
+      FirstWriteAndLastRead log;
+      Options o;
+      o.in = distance;
+      o.in.resize(256);
+      o.observer = &log;
+      const Outcome watched = run_body(take + space + "st.global.u32 [%mine], %r3;\n", o, kShared);
+      o.observer = nullptr;
+      const Outcome alone = run_body(take + space + "st.global.u32 [%mine], %r3;\n", o, kShared);
+      expect_ok(watched);
+      expect_ok(alone);
+      std::vector<uint32_t> expected(kWarpSize);
+      for (size_t l = 0; l < kWarpSize; l++) {
+        for (uint32_t other = 0; other < kWarpSize; other++) {
+          if (distance[other] == distance[l]) expected[l] = 100 + other;  // the last of several that write one place
+        }
+      }
+      EXPECT_EQ(words(watched, kWarpSize), expected);
+      EXPECT_EQ(words(alone, kWarpSize), expected);
+      ASSERT_EQ(log.write.size(), kWarpSize);
+      EXPECT_EQ(log.write, log.read);
+      for (size_t l = 0; l < kWarpSize; l++) EXPECT_EQ(log.write[l] - distance[l], log.write[0] - distance[0]) << l;
+    }
+  }
+}
+
 }  // namespace
 }  // namespace handoff::machine
