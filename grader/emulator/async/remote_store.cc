@@ -18,7 +18,6 @@ namespace {
 using machine::AsyncOpInfo;
 using machine::DecodeContext;
 using machine::for_lanes;
-using machine::lanes;
 using machine::make_fault;
 using machine::Region;
 using ptx::Space;

@@ -666,18 +666,20 @@ struct Checker::State {
   template <class F>
   void find(const char* id, Severity severity, const Inst* later, const Inst* earlier, F&& fill,
             PartyOf later_party = {}, PartyOf earlier_party = {}) {
-    const auto [known, is_new] = known_findings.try_emplace({id, later, earlier}, severity);
-    if (!is_new && known->second <= severity) return;
+    const auto known = known_findings.try_emplace({id, later, earlier}, severity);
+    Severity& before = known.first->second;
+    const bool is_new = known.second;
+    if (!is_new && before <= severity) return;
     Finding f;
     f.diagnostic.id = id;
     f.diagnostic.severity = severity;
     f.diagnostic.place = place(later);
     if (!is_new) {  // of the deliveries of one multicast the first may break a rule in the milder form
       std::erase_if(findings, [&](const Finding& x) {
-        return x.diagnostic.id == id && x.diagnostic.severity == known->second &&
+        return x.diagnostic.id == id && x.diagnostic.severity == before &&
                x.diagnostic.place.line == f.diagnostic.place.line && x.diagnostic.place.file == f.diagnostic.place.file;
       });
-      known->second = severity;
+      before = severity;
     }
     fill(f.diagnostic);
     f.later = later_party;

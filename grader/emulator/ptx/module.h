@@ -84,12 +84,14 @@ class Spelling : public std::string_view {
   Spelling() = default;
   /// Views `text`, which must outlive the spelling.
   ///@{
+  // NOLINTBEGIN(google-explicit-constructor): as implicit as those of std::string_view, which it stands for.
   Spelling(std::string_view text) : std::string_view(text) {}
   Spelling(const std::string& text) : std::string_view(text) {}
   Spelling(const char* text) : std::string_view(text) {}
   ///@}
   /// A copy of the characters.
   operator std::string() const { return std::string(data(), size()); }
+  // NOLINTEND(google-explicit-constructor)
   /// `left` with the characters of `right` behind it.
   friend std::string operator+(std::string left, Spelling right) { return left.append(right.data(), right.size()); }
 };
@@ -108,6 +110,7 @@ class Opcode {
   ///@}
 
   Opcode() = default;
+  /// Of a statement that was not parsed.
   Opcode(std::initializer_list<std::string> parts) : parts_(std::make_shared<const Parts>(parts)) {}
   /// Shares `parts`, which may not be null.
   explicit Opcode(std::shared_ptr<const Parts> parts) : parts_(std::move(parts)) {}
@@ -142,12 +145,15 @@ class Operands {
   /// Views `size` operands that an arena keeps.
   Operands(Operand* operands, size_t size) : data_(operands), size_(static_cast<uint32_t>(size)) {}
   /// Keeps these operands.
-  Operands(std::vector<Operand> operands);
+  Operands(std::vector<Operand> operands);  // NOLINT(google-explicit-constructor): lists are written as vectors
+  /// Keeps operands of its own.
   Operands(const Operands& other);
+  /// Takes over what `other` views or keeps.
   Operands(Operands&& other) noexcept
       : data_(std::exchange(other.data_, nullptr)),
         size_(std::exchange(other.size_, 0)),
         owned_(std::exchange(other.owned_, false)) {}
+  /// As of a standard container.
   Operands& operator=(Operands other) noexcept {
     std::swap(data_, other.data_);
     std::swap(size_, other.size_);
