@@ -94,7 +94,7 @@ void issue(Warp& w, const Inst& i, LaneMask mask) {
   for_lanes(mask, [&](int l) {
     auto copy = std::make_shared<BulkCopy>();
     AsyncOpInfo& info = copy->info;
-    std::vector<Delivery> to;  // of what arrives in shared memory
+    std::vector<Delivery> to;  // of what arrives in shared memory; empty for a store
     copy->noun = "a bulk copy";
     const uint32_t bytes = lanes<uint32_t>(w.regs, pool[kSize])[l];
     const uint64_t dst = pooled_address(w, pool + kDst, l), src = pooled_address(w, pool + kSrc, l);
@@ -149,14 +149,10 @@ void issue(Warp& w, const Inst& i, LaneMask mask) {
     if (pool[kByteMask] != kNoOperand) copy->byte_mask = lanes<uint32_t>(w.regs, pool[kByteMask])[l] & 0xffff;
     info.shared_bytes = bytes;
     copy->reduces = reduce;
-    std::vector<std::shared_ptr<Copy>> copies{copy};
-    for (size_t k = 0; k < to.size(); k++) {
-      if (k > 0) copies.push_back(copy = std::make_shared<BulkCopy>(*copy));
-      copy->destination = to[k].destination->shared(static_cast<uint32_t>(info.destination));
-      copy->info.destination_owner = to[k].destination;
-      copy->info.mbarrier_owner = to[k].barrier;
-    }
-    start(w, i, l, copies);
+    const auto land = [](BulkCopy& each) {
+      each.destination = each.info.destination_owner->shared(static_cast<uint32_t>(each.info.destination));
+    };
+    start(w, i, l, to.empty() ? std::vector<std::shared_ptr<Copy>>{copy} : one_for_each(copy, to, land));
     space_out(w, i, l, mask);
   });
 }

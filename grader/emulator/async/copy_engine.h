@@ -67,6 +67,20 @@ struct Delivery {
 /// copy".
 std::vector<Delivery> deliveries(Warp& w, int lane, const LoadForm& form, const SharedPlace& destination,
                                  const SharedPlace& barrier, const char* noun);
+/// A copy for each delivery, the first of them `first`: with the owners set, then completed by `settle(copy)`.
+template <class C, class F>
+std::vector<std::shared_ptr<Copy>> one_for_each(const std::shared_ptr<C>& first, const std::vector<Delivery>& to,
+                                                const F& settle) {
+  std::vector<std::shared_ptr<Copy>> copies;
+  for (const Delivery& d : to) {
+    const std::shared_ptr<C> each = copies.empty() ? first : std::make_shared<C>(*first);
+    each->info.destination_owner = d.destination;
+    each->info.mbarrier_owner = d.barrier;
+    settle(*each);
+    copies.push_back(each);
+  }
+  return copies;
+}
 
 /// Operands of copies do not fit into Inst: they lie in the operand pool, an address in three entries.
 inline constexpr uint32_t kPooledAddress = 3;

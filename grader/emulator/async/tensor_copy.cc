@@ -252,7 +252,7 @@ void measure(Warp& w, int lane, TensorCopy& c) {
   if (c.by_rows) rows = kGatheredRows;
   c.inner = c.map.box_dim[0] * element_bytes(c.map.tensor_data_type);
   // A row shorter than the span still takes the whole span (CUDA C++ Programming Guide, "Using TMA": shared memory must
-  // have room for the full swizzle width). UNCONFIRMED on a GPU.
+  // have room for the full swizzle width; recorded on an H200: tensor/inner_*).
   c.pitch = std::max(c.inner, swizzle_span(c.map.swizzle));
   const uint64_t extent = rows * c.pitch;
   if (extent > machine::kSharedMax) {
@@ -375,14 +375,10 @@ void issue(Warp& w, const Inst& i, LaneMask mask) {
       form.signals = (i.sub & kPair) != 0 ? LoadForm::Signals::Pair : LoadForm::Signals::Own;
       form.multicast = pool[kCtaMask] != kNoOperand;
       if (form.multicast) form.mask = lanes<uint32_t>(w.regs, pool[kCtaMask])[l] & 0xffff;
-      const std::vector<Delivery> to = deliveries(w, l, form, p, b, c.noun);
-      for (size_t k = 0; k < to.size(); k++) {
-        if (k > 0) copies.push_back(copy = std::make_shared<TensorCopy>(*copy));
-        copy->info.global_runs = &copy->runs;
-        copy->shared = to[k].destination->shared(0);
-        copy->info.destination_owner = to[k].destination;
-        copy->info.mbarrier_owner = to[k].barrier;
-      }
+      copies = one_for_each(copy, deliveries(w, l, form, p, b, c.noun), [](TensorCopy& each) {
+        each.info.global_runs = &each.runs;
+        each.shared = each.info.destination_owner->shared(0);
+      });
     } else {
       info.source_region = Region::Shared;
       info.source = p.offset;

@@ -107,7 +107,7 @@ Distance reach_of(Scope s) { return s == Scope::Cta ? kSameBlock : s == Scope::C
 
 constexpr const char* kRelaxed = ": the signal between them is relaxed, which orders nothing";
 
-constexpr uint32_t kTensorMapBytes = 128;
+constexpr uint32_t kTensorMapBytes = sizeof(async::TensorMapImage);
 
 constexpr const char* kScopeHint =
     "Release and acquire semantics with a scope that covers both threads are needed: .cluster between blocks of a "

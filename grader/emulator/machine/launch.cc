@@ -125,7 +125,8 @@ class Runner {
     return l_.resident.back().get();
   }
 
-  /// The SM of the earliest free slot where no other CTA of the cluster resides, if there is one among the next few.
+  /// Takes the earliest free slot on an SM where no other CTA of the cluster resides, if there is one among the next
+  /// few.
   Slot take_slot(const std::vector<uint32_t>& taken) {
     auto chosen = slots_.end() - 1;
     const size_t looked_at = std::min<size_t>(slots_.size(), 2 * cluster_size_);
