@@ -27,6 +27,9 @@ class Both : public machine::Observer {
   void cta_end(machine::Cta& c) override {
     each([&](auto& o) { o.cta_end(c); });
   }
+  void slice(machine::Warp& w, uint64_t begin, uint64_t end) override {
+    each([&](auto& o) { o.slice(w, begin, end); });
+  }
   void access(const machine::Access& a) override {
     if (first_.wants_accesses()) first_.access(a);
     if (second_.wants_accesses()) second_.access(a);

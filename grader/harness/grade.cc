@@ -111,18 +111,6 @@ std::string compile_for(const device::Device& gpu, Session& session) {
                                           session.for_gpu.error);
 }
 
-/// Why `exercise` cannot run on `gpu`, whatever the submission; empty where it can.
-std::string why_not_on(const device::Device& gpu, const ExerciseInfo& exercise) {
-  const int capability = gpu.compute_capability();
-  std::string needs;
-  if (exercise.needs == "tcgen05" && !gpu.has_tcgen05()) {
-    needs = "tcgen05 (sm_100, sm_103)";
-  } else if (capability < 90) {
-    needs = "sm_90 or newer";
-  }
-  return needs.empty() ? needs : fmt::format("needs {}; this GPU is {} (sm_{})", needs, gpu.name(), capability);
-}
-
 void open_devices(Session& session, Verdict& verdict) {
   const std::string& asked = session.options.device;
   if (asked != "cuda") session.devices["emulator"] = device::make_emulated_device();
@@ -150,6 +138,9 @@ void open_devices(Session& session, Verdict& verdict) {
     verdict.notes.push_back("cuda: skipped: " + why);
   }
 }
+
+/// Columns of a verdict's timeline: what fits on a screen beside the names of the units.
+constexpr size_t kTimelineColumns = 64;
 
 SharedMemoryUse shared_memory_of(const trace::Trace& trace) {
   const trace::Totals& t = trace.totals;
@@ -201,6 +192,9 @@ void collect_diagnostics(const Session& session, Verdict& verdict) {
         if (run.schedule.kind != results.runs.front().schedule.kind || !run.result.ok()) continue;
         verdict.modeled_cycles = run.result.modeled_cycles;
         verdict.shared_memory = shared_memory_of(run.result.trace);
+        const trace::Totals& t = run.result.trace.totals;
+        verdict.units = {t.cta_cycles, t.load_busy, t.store_busy, t.mma_busy};
+        verdict.timeline = trace::timeline_of(run.result.trace.first_cta, kTimelineColumns);
       }
     } else if (verdict.output.empty() && !results.runs.empty()) {
       verdict.output = results.runs.front().result.output;
@@ -209,6 +203,17 @@ void collect_diagnostics(const Session& session, Verdict& verdict) {
 }
 
 }  // namespace
+
+std::string why_not_on(const device::Device& gpu, const ExerciseInfo& exercise) {
+  const int capability = gpu.compute_capability();
+  std::string needs;
+  if (exercise.needs == "tcgen05" && !gpu.has_tcgen05()) {
+    needs = "tcgen05 (sm_100, sm_103)";
+  } else if (capability < 90) {
+    needs = "sm_90 or newer";
+  }
+  return needs.empty() ? needs : fmt::format("needs {}; this GPU is {} (sm_{})", needs, gpu.name(), capability);
+}
 
 Verdict grade(const ExerciseInfo& exercise, const std::filesystem::path& submission_file, const CompileResult& compiled,
               const GradeOptions& options) {

@@ -1,11 +1,13 @@
 // The outcome of grading one submission of one exercise: plain data that the report layer prints and writes as JSON.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <vector>
 
 #include "grader/emulator/machine/diagnostic.h"
+#include "grader/emulator/trace/timeline.h"
 #include "grader/emulator/trace/trace.h"
 #include "grader/harness/resources.h"
 
@@ -45,6 +47,16 @@ struct SharedMemoryUse {
   uint64_t above() const { return wavefronts - minimum; }
 };
 
+/// How busy the kernel kept the chip's units, in modeled time: cycles added up over the CTAs.
+struct UnitUse {
+  uint64_t cta_cycles = 0;  ///< lives of the CTAs
+  uint64_t load_busy = 0;   ///< their copy engines moved bytes into shared memory
+  uint64_t store_busy = 0;  ///< their copy engines moved bytes out of it
+  uint64_t mma_busy = 0;    ///< their tensor cores multiplied
+  /// The unit that works longest: no order of the same work is faster than it.
+  uint64_t bound() const { return std::max({load_busy, store_busy, mma_busy}); }
+};
+
 /// The result of one exercise.
 struct Verdict {
   std::string exercise;    ///< "04a"
@@ -67,6 +79,8 @@ struct Verdict {
   std::string output;                        ///< kernel printf of the nominal run
   uint64_t modeled_cycles = 0;               ///< of the nominal run of the last case
   SharedMemoryUse shared_memory;             ///< of the same run as `modeled_cycles`
+  UnitUse units;                             ///< of the same run as `modeled_cycles`
+  trace::Timeline timeline;                  ///< of the first CTA in that run
   Resources resources;                       ///< of the kernel, compiled for sm_100a
   /// Launches, and the harness's distinct inputs among them.
   ///@{

@@ -142,6 +142,24 @@ SharedMemoryUse shared_memory_from(const Json& j) {
   return use;
 }
 
+Json units_json(const harness::UnitUse& u) {
+  return {
+      {"cta_cycles", u.cta_cycles}, {"load_busy", u.load_busy}, {"store_busy", u.store_busy}, {"mma_busy", u.mma_busy}};
+}
+
+harness::UnitUse units_from(const Json& j) {
+  return {j.at("cta_cycles"), j.at("load_busy"), j.at("store_busy"), j.at("mma_busy")};
+}
+
+Json timeline_json(const trace::Timeline& t) {
+  return {{"begin", t.begin},   {"end", t.end},         {"loads", t.loads},          {"mmas", t.mmas},
+          {"stores", t.stores}, {"threads", t.threads}, {"operations", t.operations}};
+}
+
+trace::Timeline timeline_from(const Json& j) {
+  return {j.at("begin"), j.at("end"), j.at("loads"), j.at("mmas"), j.at("stores"), j.at("threads"), j.at("operations")};
+}
+
 Json verdict_json(const Verdict& v) {
   Json tests = Json::array(), diagnostics = Json::array();
   for (const TestOutcome& t : v.tests) tests.push_back(test_json(t));
@@ -159,6 +177,8 @@ Json verdict_json(const Verdict& v) {
           {"diagnostics", std::move(diagnostics)},
           {"modeled_cycles", v.modeled_cycles},
           {"shared_memory", shared_memory_json(v.shared_memory)},
+          {"units", units_json(v.units)},
+          {"timeline", timeline_json(v.timeline)},
           {"state", v.state},
           {"deadlock_schedule", v.deadlock_schedule},
           {"reproduce", v.reproduce},
@@ -188,6 +208,8 @@ Verdict verdict_from(const Json& j) {
   for (const Json& d : j.at("diagnostics")) v.diagnostics.push_back(diagnostic_from(d));
   v.modeled_cycles = j.at("modeled_cycles");
   v.shared_memory = shared_memory_from(j.at("shared_memory"));
+  v.units = units_from(j.at("units"));
+  v.timeline = timeline_from(j.at("timeline"));
   v.state = j.at("state").get<std::vector<std::string>>();
   v.deadlock_schedule = j.at("deadlock_schedule");
   v.reproduce = j.at("reproduce");

@@ -51,6 +51,8 @@ Verdict full_verdict() {
   v.output = "printed";
   v.modeled_cycles = 1234567890123ULL;
   v.shared_memory = {64, 1088, 64, 5, {{{"kernel.cu", 31}, 32, 1024, 32, 32}, {{"kernel.cu", 40}, 16, 48, 16, 3}}};
+  v.units = {1000, 940, 20, 530};
+  v.timeline = {10, 1010, {0, 100, 90}, {0, 50, 60}, {0, 0, 3}, {12, 1, 0}, 17};
   v.resources = {96, 4104, 16, 24, 32, 65536};
   v.runs = 8;
   v.cases = 3;
@@ -118,6 +120,8 @@ TEST(Json, BringsEveryFieldBack) {
   EXPECT_EQ(back[0].diagnostics[0].diagnostic.severity, Severity::Warning);
   EXPECT_EQ(back[0].diagnostics[0].diagnostic.related[0].role, "written here");
   EXPECT_EQ(back[0].modeled_cycles, 1234567890123ULL);
+  EXPECT_EQ(back[0].units.bound(), 940U);
+  EXPECT_EQ(back[0].timeline.mmas, (std::vector<uint8_t>{0, 50, 60}));
 }
 
 TEST(Json, TellsTheResources) {
@@ -136,6 +140,15 @@ TEST(Json, TellsBankConflicts) {
       {"file": "kernel.cu", "line": 31, "accesses": 32, "wavefronts": 1024, "minimum": 32, "ways": 32},
       {"file": "kernel.cu", "line": 40, "accesses": 16, "wavefronts": 48, "minimum": 16, "ways": 3}]})"));
   EXPECT_EQ(report["exercises"][1]["shared_memory"]["conflicts"], json::array());
+}
+
+TEST(Json, TellsTheUnits) {
+  const json report = json::parse(to_json({full_verdict()}));
+  EXPECT_EQ(report["exercises"][0]["units"],
+            json::parse(R"({"cta_cycles": 1000, "load_busy": 940, "store_busy": 20, "mma_busy": 530})"));
+  EXPECT_EQ(report["exercises"][0]["timeline"], json::parse(R"({
+    "begin": 10, "end": 1010, "operations": 17,
+    "loads": [0, 100, 90], "mmas": [0, 50, 60], "stores": [0, 0, 3], "threads": [12, 1, 0]})"));
 }
 
 TEST(Json, FollowsTheSchema) {

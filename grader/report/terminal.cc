@@ -34,7 +34,8 @@ constexpr size_t kMaxOutputLines = 5;
 constexpr size_t kMaxDiagnostics = 2;
 constexpr size_t kMaxNotes = 3;
 constexpr size_t kMaxConflicts = 3;
-constexpr char kTied = '\x01';  // a space at which no line ends; harmless() leaves none in a text
+constexpr uint64_t kMinOperations = 4;  // of a block: with fewer there is no pipeline to look at
+constexpr char kTied = '\x01';          // a space at which no line ends; harmless() leaves none in a text
 
 enum class Ink { Plain, Good, Bad, Caution, Dim, Strong };
 
@@ -125,6 +126,7 @@ class Screen {
       line("");
       tests();
     }
+    units();
     deadlock();
     diagnostics();
     output();
@@ -216,6 +218,63 @@ class Screen {
     text = wrap(text, o_.width, 4, 2);
     std::replace(text.begin(), text.end(), kTied, ' ');
     line("  " + ink(Ink::Dim, text));
+  }
+
+  // How busy the copy engine and the tensor core were, and when; of a kernel whose result is right, and that gave them
+  // more than a few things to do.
+  void units() {
+    const bool wrong = std::any_of(v_.tests.begin(), v_.tests.end(), [](const TestOutcome& t) {
+      return t.state == TestOutcome::State::Failed && (t.name == "result" || t.name == "no-hazards");
+    });
+    const harness::UnitUse& use = v_.units;
+    if (wrong || !v_.problem.empty() || use.cta_cycles == 0 || v_.timeline.operations < kMinOperations) return;
+    struct Unit {
+      const char *name, *bound;
+      uint64_t busy;
+      const std::vector<uint8_t>& row;
+    };
+    const Unit units[] = {{"loads", "the loads", use.load_busy, v_.timeline.loads},
+                          {"tensor core", "the tensor core", use.mma_busy, v_.timeline.mmas},
+                          {"stores", "the stores", use.store_busy, v_.timeline.stores}};
+    const auto share = [&](uint64_t cycles) {
+      return number(100.0 * double(cycles) / double(use.cta_cycles), 0) + " %";
+    };
+    const Unit& busiest =
+        *std::max_element(std::begin(units), std::end(units), [](auto& a, auto& b) { return a.busy < b.busy; });
+    std::string text = "modeled: " + share(use.bound()) + " of the bound, which is " + busiest.bound + " (busy:";
+    std::string before = " ";
+    for (const Unit& u : units) {
+      if (u.busy == 0) continue;
+      text += before + u.name + " " + share(u.busy);
+      before = ", ";
+    }
+    line("  " + ink(Ink::Dim, wrap(text + ")", o_.width, 4, 2)));
+    constexpr size_t kNames = 13;  // columns of a unit's name
+    const size_t columns = v_.timeline.threads.size();
+    const std::string length = grouped(v_.timeline.end - v_.timeline.begin) + " cycles";
+    if (4 + kNames + columns > o_.width || display_width(length) + 12 > columns) return;
+    line("    " + ink(Ink::Dim,
+                      pad("block 0", kNames) + "0 " + repeat("─", columns - 3 - display_width(length)) + " " + length));
+    for (const Unit& u : units) {
+      if (u.busy > 0) line("    " + ink(Ink::Dim, pad(u.name, kNames)) + bars(u.row));
+    }
+    line("    " + ink(Ink::Dim, pad("threads", kNames)) + bars(v_.timeline.threads));
+    if (!v_.passed()) line("");
+  }
+
+  static std::string repeat(const char* text, size_t times) {
+    std::string all;
+    for (size_t i = 0; i < times; ++i) all += text;
+    return all;
+  }
+
+  // One of nine heights for each value from 0 to 100; what is not 0 is seen.
+  static std::string bars(const std::vector<uint8_t>& row) {
+    static constexpr const char* kHeights[] = {" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
+    std::string text;
+    for (const uint8_t percent : row) text += kHeights[(std::min<unsigned>(percent, 100) * 8 + 99) / 100];
+    text.erase(text.find_last_not_of(' ') + 1);
+    return text;
   }
 
   static std::string memory(uint32_t bytes) {

@@ -181,6 +181,48 @@ TEST(Screen, Done) {
 )");
 }
 
+Verdict pipelined() {
+  Verdict v = blank("13a", "gemm-full-empty", 20, 20);
+  v.tests = {{"result", "emulator", State::Passed, 20, 20, ""}, {"overlap", "emulator", State::Passed, 0, 0, ""}};
+  v.modeled_cycles = 33000;
+  v.units = {31000, 29140, 0, 16430};
+  v.timeline = {2000, 33000, std::vector<uint8_t>(32, 100), {}, {}, {}, 129};
+  v.timeline.mmas = {0, 1, 12, 13, 25, 26, 38, 50, 51, 62, 63, 75, 76, 87, 88, 100,
+                     0, 0, 0,  0,  0,  0,  0,  0,  0,  0,  0,  0,  0,  0,  0,  0};
+  v.timeline.stores.assign(32, 0);
+  v.timeline.threads.assign(32, 12);
+  return v;
+}
+
+TEST(Screen, APipelineIsDrawn) {
+  EXPECT_THAT(render(pipelined(), options()), HasSubstr(R"(
+  33,000 modeled cycles
+  modeled: 94 % of the bound, which is the loads (busy: loads 94 %, tensor core 53 %)
+    block 0      0 ──────────────── 31,000 cycles
+    loads        ████████████████████████████████
+    tensor core   ▁▁▂▂▃▄▄▅▅▆▆▇▇██
+    threads      ▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁
+)"));
+}
+
+// A few copies are no pipeline; a wrong kernel's overlap is of no use, one that is right but serial is to be seen.
+TEST(Screen, WhatIsNoPipelineIsNotDrawn) {
+  Verdict v = pipelined();
+  v.timeline.operations = 3;
+  EXPECT_THAT(render(v, options()), Not(HasSubstr("of the bound")));
+  for (const char* test : {"result", "overlap"}) {
+    v = pipelined();
+    v.score = 10;
+    for (TestOutcome& t : v.tests) {
+      if (t.name == test) t.state = State::Failed;
+    }
+    if (test == std::string("result"))
+      EXPECT_THAT(render(v, options()), Not(HasSubstr("of the bound")));
+    else
+      EXPECT_THAT(render(v, options()), HasSubstr("94 % of the bound"));
+  }
+}
+
 TEST(Screen, TellsSpillsAndTheStack) {
   Verdict v = blank("13a", "gemm-full-empty", 20, 20);
   v.modeled_cycles = 1234567;

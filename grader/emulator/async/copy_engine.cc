@@ -246,8 +246,10 @@ void start(Warp& w, const Inst& inst, int lane, const std::vector<std::shared_pt
   const uint64_t latency = load ? timing.tma_latency : store ? timing.tma_store_latency : timing.tma_cluster_latency;
   const uint64_t more = store && copies.front()->reduces ? timing.tma_reduce : 0;
   uint64_t& free = load ? w.cta->load_engine_free : w.cta->store_engine_free;
-  const uint64_t moved = std::max(w.time, free) + std::max<uint64_t>(1, info.bytes / rate);
+  const uint64_t begin = std::max(w.time, free), moved = begin + std::max<uint64_t>(1, info.bytes / rate);
   free = moved;
+  copies.front()->info.busy_from = begin;
+  copies.front()->info.busy_until = moved;
   const uint64_t read_at = moved + (store ? timing.tma_store_read : latency / 2) + more;
   for (const std::shared_ptr<Copy>& copy : copies) start_at(w, inst, lane, copy, read_at, moved + latency + more);
 }

@@ -543,6 +543,16 @@ void issue_mma(Warp& w, const Inst& i, int lane) {
   info.source_region = info.destination_region = Region::Shared;
   info.source_owner = &cta;
   info.matrices = &matrices;
+  // The initiation interval is the larger of the arithmetic's and of the operands' way from shared memory; SEMA.
+  const uint32_t rows = (tensor_a ? 0u : op.instruction.m) + op.instruction.n;
+  const uint64_t interval = std::max<uint64_t>(op.instruction.n / 2u, rows * 32 / timing.mma_shared_bytes_per_cycle);
+  const uint64_t fixed = tensor_a                 ? timing.mma_fixed_tensor_a
+                         : op.instruction.m == 64 ? timing.mma_fixed_64
+                                                  : timing.mma_fixed_128;
+  const uint64_t start = std::max(w.time, core.free);
+  core.free = start + interval;
+  info.busy_from = start;
+  info.busy_until = core.free;
   if (machine::Observer* o = machine::watcher(launch); o != nullptr) {
     o->async_op(info, AsyncOpInfo::Milestone::Issued);
     TensorEvent e{TensorEvent::Kind::Mma, &w, &i, bit};
@@ -554,14 +564,6 @@ void issue_mma(Warp& w, const Inst& i, int lane) {
               uint64_t{op.d.lane} << 16 | op.d.column;
     o->tensor(e);
   }
-  // The initiation interval is the larger of the arithmetic's and of the operands' way from shared memory; SEMA.
-  const uint32_t rows = (tensor_a ? 0u : op.instruction.m) + op.instruction.n;
-  const uint64_t interval = std::max<uint64_t>(op.instruction.n / 2u, rows * 32 / timing.mma_shared_bytes_per_cycle);
-  const uint64_t fixed = tensor_a                 ? timing.mma_fixed_tensor_a
-                         : op.instruction.m == 64 ? timing.mma_fixed_64
-                                                  : timing.mma_fixed_128;
-  const uint64_t start = std::max(w.time, core.free);
-  core.free = start + interval;
   item->time = start + fixed + op.instruction.n / 2u - timing.mbarrier_wakeup_async - timing.mbarrier_try;
   item->inst = &i;
   item->warp = &w;

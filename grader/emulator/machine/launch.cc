@@ -422,8 +422,10 @@ class Runner {
       slice_end = std::max(std::min(slice_end, until + 1), w->time + 1);
       l_.running = w;
       const uint32_t limit = random ? 1 + static_cast<uint32_t>(l_.random.below(96)) : kSliceLimit;
+      const uint64_t begin = w->time;
       run_slice(*w, slice_end, limit);
       l_.running = nullptr;
+      if (Observer* o = watcher(l_); o != nullptr) o->slice(*w, begin, w->time);
       if (w->fragments.empty()) {
         l_.progress_mark = l_.warp_instructions;
         if (w->cta->live_threads == 0) end_cta(*w->cta);

@@ -171,6 +171,11 @@ struct AsyncOpInfo {
   const std::vector<MatrixRead>* matrices = nullptr;
   /// Generic address of the tensor map that a tensor copy reads, through the tensormap proxy; 0: none.
   uint64_t tensor_map = 0;
+  /// Cycles in which the timing model has the CTA's copy engine or tensor core work on it. Equal: no such unit does, or
+  /// its work is told with another operation (a multicast is read once).
+  ///@{
+  uint64_t busy_from = 0, busy_until = 0;
+  ///@}
 };
 
 /// Cells of tensor memory. A half is 16 lanes: half h covers lanes 16·h to 16·h + 15.
@@ -249,6 +254,8 @@ class Observer {
   virtual void cta_begin(Cta&) {}
   /// After the last instruction of a CTA, while its shared memory is still there.
   virtual void cta_end(Cta&) {}
+  /// A warp executed instructions between these two cycles; it may have waited for their results, but for nobody else.
+  virtual void slice(Warp&, uint64_t /*begin*/, uint64_t /*end*/) {}
   /// A memory access of the generic proxy; only if wants_accesses().
   virtual void access(const Access&) {}
   /// A fence by the lanes of the mask.

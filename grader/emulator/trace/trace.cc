@@ -26,6 +26,50 @@ void Recorder::launch_end(machine::Launch& launch) {
   launch_ = nullptr;
 }
 
+namespace {
+
+/// Spans kept of one unit of the first CTA; what comes later is not shown.
+constexpr size_t kMaxSpans = 20'000;
+
+void add_span(std::vector<Span>& spans, uint64_t begin, uint64_t end) {
+  if (begin == end) return;
+  if (!spans.empty() && begin <= spans.back().end)
+    spans.back().end = std::max(spans.back().end, end);
+  else if (spans.size() < kMaxSpans)
+    spans.push_back({begin, end});
+}
+
+}  // namespace
+
+void Recorder::cta_begin(machine::Cta& cta) {
+  if (cta.linear != 0) return;
+  trace_.first_cta.begin = cta.domain->started;
+  trace_.first_cta.warps.resize(cta.warps.size());
+}
+
+void Recorder::cta_end(machine::Cta& cta) {
+  uint64_t end = cta.domain->started;
+  for (const machine::Warp& w : cta.warps) end = std::max(end, w.time);
+  trace_.totals.cta_cycles += end - cta.domain->started;
+  if (cta.linear == 0) trace_.first_cta.end = end;
+}
+
+void Recorder::slice(machine::Warp& warp, uint64_t begin, uint64_t end) {
+  if (warp.cta->linear == 0) add_span(trace_.first_cta.warps[warp.index], begin, end);
+}
+
+void Recorder::count_work(const AsyncOpInfo& o) {
+  const uint64_t cycles = o.busy_until - o.busy_from;
+  if (cycles == 0) return;
+  const bool mma = o.kind == AsyncOpInfo::Kind::Mma, load = o.source_region == machine::Region::Global;
+  Totals& t = trace_.totals;
+  (mma ? t.mma_busy : load ? t.load_busy : t.store_busy) += cycles;
+  if (o.warp->cta->linear != 0) return;
+  Activity& a = trace_.first_cta;
+  a.operations++;
+  add_span(mma ? a.mmas : load ? a.loads : a.stores, o.busy_from, o.busy_until);
+}
+
 uint64_t Recorder::hardware_time(const machine::Cta& cta) const {
   // What an instruction causes at once, a phase's completion by its last arrive, has that warp's time, which may be
   // ahead of the domain's.
@@ -181,7 +225,11 @@ void Recorder::mbarrier(const MbarrierEvent& m) {
 
 void Recorder::async_op(const AsyncOpInfo& o, AsyncOpInfo::Milestone milestone) {
   using Milestone = AsyncOpInfo::Milestone;
-  if (o.kind == AsyncOpInfo::Kind::Mma) return;  // tensor() tells more
+  if (milestone == Milestone::Issued) count_work(o);
+  if (o.kind == AsyncOpInfo::Kind::Mma) {  // tensor() tells more
+    mma_ = {o.busy_from, o.busy_until};
+    return;
+  }
   Totals& t = trace_.totals;
   const bool cp_async = o.kind == AsyncOpInfo::Kind::CpAsync;
   if (milestone == Milestone::Issued && !cp_async) t.bulk_copies++;
@@ -203,6 +251,10 @@ void Recorder::async_op(const AsyncOpInfo& o, AsyncOpInfo::Milestone milestone) 
   e.mask = 1u << o.lane;
   e.bytes = o.bytes;
   e.op = o.id;
+  if (milestone == Milestone::Issued) {
+    e.busy_from = o.busy_from;
+    e.busy_until = o.busy_until;
+  }
   if (o.destination_owner != nullptr)
     e.object = launch_->program->describe_shared(static_cast<uint32_t>(o.destination));
 }
@@ -250,6 +302,10 @@ void Recorder::tensor(const machine::TensorEvent& m) {
   Event& e = add(kind, m.inst, done ? nullptr : m.warp, m.warp->cta, done ? hardware_time(*m.warp->cta) : m.warp->time);
   e.mask = m.mask;
   e.op = m.op;
+  if (m.kind == Kind::Mma) {
+    e.busy_from = mma_.begin;
+    e.busy_until = mma_.end;
+  }
   if (m.kind == Kind::Load || m.kind == Kind::Store) e.bytes = static_cast<int64_t>(m.amount);
   if (m.kind == Kind::Commit) {
     e.object = async::barrier_name(*m.barrier_owner, m.barrier);

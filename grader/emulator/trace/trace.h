@@ -50,6 +50,31 @@ struct Event {
   uint32_t pending = 0;  ///< arrivals missing afterwards
   int64_t tx = 0;        ///< tx-count afterwards
   uint64_t op = 0;       ///< id of the asynchronous operation
+  /// CopyIssued, MmaIssued: cycles in which the CTA's copy engine or tensor core works on it. Equal: see AsyncOpInfo.
+  ///@{
+  uint64_t busy_from = 0, busy_until = 0;
+  ///@}
+};
+
+/// Cycles of modeled time: `begin` and those after it, up to before `end`.
+struct Span {
+  /// Cycles.
+  ///@{
+  uint64_t begin = 0, end = 0;
+  ///@}
+};
+
+/// What one CTA and its units did, in modeled time. Spans are in order; those that touch are one.
+struct Activity {
+  /// From the start of the CTA to the end of its last warp, cycles.
+  ///@{
+  uint64_t begin = 0, end = 0;
+  ///@}
+  std::vector<Span> loads;               ///< its copy engine moves bytes into shared memory
+  std::vector<Span> stores;              ///< its copy engine moves bytes out
+  std::vector<Span> mmas;                ///< its tensor core multiplies
+  std::vector<std::vector<Span>> warps;  ///< a warp executes instructions, and waits for nobody
+  uint64_t operations = 0;               ///< copies and MMAs among these
 };
 
 /// Totals of a run.
@@ -84,6 +109,10 @@ struct Totals {
   uint64_t tcgen_commits = 0;         ///< tcgen05.commit executed
   uint64_t warp_instructions = 0;     ///< executed
   uint64_t lane_instructions = 0;     ///< executed, a lane
+  uint64_t cta_cycles = 0;            ///< modeled lives of all CTAs, added up
+  uint64_t load_busy = 0;             ///< cycles in which their copy engines moved bytes into shared memory …
+  uint64_t store_busy = 0;            ///< … and out of it
+  uint64_t mma_busy = 0;              ///< cycles in which their tensor cores multiplied
 };
 
 /// What the accesses of one line to their own CTA's shared memory took of the banks. See trace/bank_conflicts.h.
@@ -102,6 +131,7 @@ struct Trace {
   Totals totals;  ///< of the whole grid
   /// Lines that access shared memory: dearest conflicts first, then in the order of the file.
   std::vector<SharedLine> shared_lines;
+  Activity first_cta;         ///< of the CTA with index 0
   std::vector<Event> events;  ///< in order; the first kMaxEvents only
   bool truncated = false;     ///< events were left out
 };
@@ -116,6 +146,9 @@ class Recorder : public machine::Observer {
   explicit Recorder(bool with_accesses) : with_accesses_(with_accesses) {}
   void launch_begin(machine::Launch& launch) override;
   void launch_end(machine::Launch& launch) override;
+  void cta_begin(machine::Cta& cta) override;
+  void cta_end(machine::Cta& cta) override;
+  void slice(machine::Warp& warp, uint64_t begin, uint64_t end) override;
   void access(const machine::Access& access) override;
   void barrier(const machine::BarrierEvent& event) override;
   void mbarrier(const machine::MbarrierEvent& event) override;
@@ -130,6 +163,7 @@ class Recorder : public machine::Observer {
   uint64_t hardware_time(const machine::Cta& cta) const;
   Event& add(Event::Kind kind, const machine::Inst* inst, machine::Warp* warp, machine::Cta* cta, uint64_t cycle);
   void count_shared(const machine::Access& access);
+  void count_work(const machine::AsyncOpInfo& op);
   void sum_up_lines();
   bool with_accesses_;
   struct Counted {
@@ -141,6 +175,7 @@ class Recorder : public machine::Observer {
   const machine::Launch* launch_ = nullptr;
   Trace trace_;
   Event overflow_;
+  Span mma_;  // when the tensor core works on the MMA that the next TensorEvent tells of
 };
 
 }  // namespace handoff::trace

@@ -145,6 +145,63 @@ TEST(TraceTest, EventsOfTwoCopiesOnNominal) {
   EXPECT_EQ(woken, 128u);
 }
 
+// The two copies queue for one engine: it works without a pause, on one after the other.
+TEST(TraceTest, TheCopyEnginesTimeIsKept) {
+  const Trace t = traced(two_copies());
+  std::vector<const Event*> copies;
+  for (const Event& e : t.events) {
+    if (e.kind == Kind::CopyIssued) copies.push_back(&e);
+  }
+  ASSERT_EQ(copies.size(), 2u);
+  const uint64_t each = 2048 / machine::kBlackwell.tma_bytes_per_cycle;
+  EXPECT_EQ(copies[0]->busy_from, copies[0]->cycle);
+  EXPECT_EQ(copies[0]->busy_until, copies[0]->busy_from + each);
+  EXPECT_EQ(copies[1]->busy_from, std::max(copies[0]->busy_until, copies[1]->cycle));
+  EXPECT_EQ(copies[1]->busy_until, copies[1]->busy_from + each);
+  EXPECT_EQ(t.totals.load_busy, 2 * each);
+  EXPECT_EQ(t.totals.store_busy, 0u);
+  EXPECT_EQ(t.totals.mma_busy, 0u);
+  EXPECT_EQ(t.first_cta.operations, 2u);
+  uint64_t busy = 0;
+  for (const Span& s : t.first_cta.loads) busy += s.end - s.begin;
+  EXPECT_EQ(busy, 2 * each);
+  EXPECT_TRUE(t.first_cta.stores.empty());
+}
+
+// Warps 1 to 3 have nothing to do between the barrier and the copies' arrival.
+TEST(TraceTest, AWarpThatWaitsIsNotAtWork) {
+  const Trace t = traced(two_copies());
+  EXPECT_EQ(t.totals.cta_cycles, t.first_cta.end - t.first_cta.begin);
+  uint64_t completed = 0;
+  for (const Event& e : t.events) {
+    if (e.kind == Kind::PhaseComplete) completed = e.cycle;
+  }
+  ASSERT_EQ(t.first_cta.warps.size(), 4u);
+  for (const std::vector<Span>& warp : t.first_cta.warps) {
+    ASSERT_FALSE(warp.empty());
+    for (size_t k = 0; k < warp.size(); k++) {
+      EXPECT_LT(warp[k].begin, warp[k].end);
+      if (k > 0) {
+        EXPECT_GT(warp[k].begin, warp[k - 1].end);
+      }
+    }
+    EXPECT_LE(warp.back().end, t.first_cta.end);
+    EXPECT_GT(warp.back().begin, completed) << "woken by the phase";
+    ASSERT_GE(warp.size(), 2u);
+    EXPECT_LT(warp[warp.size() - 2].end, completed - 100) << "asleep until then";
+  }
+}
+
+// Two blocks, one after the other or side by side: the totals have both, the first one's activity stands for itself.
+TEST(TraceTest, CyclesOfAllBlocksAddUp) {
+  Kernel s = two_copies();
+  s.grid = {3, 1, 1};
+  const Trace one = traced(two_copies()), three = traced(s);
+  EXPECT_EQ(three.totals.load_busy, 3 * one.totals.load_busy);
+  EXPECT_GE(three.totals.cta_cycles, 3 * (one.first_cta.end - one.first_cta.begin));
+  EXPECT_EQ(three.first_cta.operations, 2u);
+}
+
 // A tensor copy counts as a bulk copy does: all of its box in shared memory, what lies inside the tensor in global
 // memory. Here a store tells of a box of 64 bytes with 24 of them inside.
 TEST(TraceTest, TensorStoresCountTheBytesInside) {
