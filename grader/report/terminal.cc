@@ -34,8 +34,9 @@ constexpr size_t kMaxOutputLines = 5;
 constexpr size_t kMaxDiagnostics = 2;
 constexpr size_t kMaxNotes = 3;
 constexpr size_t kMaxConflicts = 3;
-constexpr uint64_t kMinOperations = 4;  // of a block: with fewer there is no pipeline to look at
-constexpr char kTied = '\x01';          // a space at which no line ends; harmless() leaves none in a text
+constexpr uint64_t kMinShareOfBound = 20;  // percent
+constexpr uint64_t kMinOperations = 4;     // of a block: with fewer there is no pipeline to look at
+constexpr char kTied = '\x01';             // a space at which no line ends; harmless() leaves none in a text
 
 enum class Ink { Plain, Good, Bad, Caution, Dim, Strong };
 
@@ -241,14 +242,15 @@ class Screen {
     };
     const Unit& busiest =
         *std::max_element(std::begin(units), std::end(units), [](auto& a, auto& b) { return a.busy < b.busy; });
-    std::string text = "modeled: " + share(use.bound()) + " of the bound, which is " + busiest.bound + " (busy:";
-    std::string before = " ";
+    std::string busy;
     for (const Unit& u : units) {
-      if (u.busy == 0) continue;
-      text += before + u.name + " " + share(u.busy);
-      before = ", ";
+      if (u.busy > 0) busy += (busy.empty() ? "" : ", ") + std::string(u.name) + " " + share(u.busy);
     }
-    line("  " + ink(Ink::Dim, wrap(text + ")", o_.width, 4, 2)));
+    // Far from it, the bound says little: the threads have something better to do.
+    const bool near = 100 * use.bound() >= kMinShareOfBound * use.cta_cycles;
+    const std::string bound = share(use.bound()) + " of the bound, which is " + busiest.bound;
+    line("  " +
+         ink(Ink::Dim, wrap("modeled: " + (near ? bound + " (busy: " + busy + ")" : "busy: " + busy), o_.width, 4, 2)));
     constexpr size_t kNames = 13;  // columns of a unit's name
     const size_t columns = v_.timeline.threads.size();
     const std::string length = grouped(v_.timeline.end - v_.timeline.begin) + " cycles";

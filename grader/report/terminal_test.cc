@@ -205,6 +205,12 @@ TEST(Screen, APipelineIsDrawn) {
 )"));
 }
 
+TEST(Screen, FarFromTheBoundOnlyTheUnitsAreTold) {
+  Verdict v = pipelined();
+  v.units.cta_cycles = 310000;
+  EXPECT_THAT(render(v, options()), HasSubstr("\n  modeled: busy: loads 9 %, tensor core 5 %\n    block 0 "));
+}
+
 // A few copies are no pipeline; a wrong kernel's overlap is of no use, one that is right but serial is to be seen.
 TEST(Screen, WhatIsNoPipelineIsNotDrawn) {
   Verdict v = pipelined();
