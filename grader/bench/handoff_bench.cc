@@ -17,6 +17,7 @@
 #include <utility>
 #include <vector>
 
+#include "grader/bench/failure.h"
 #include "grader/bench/kernels.h"
 #include "grader/device/cuda_worker.h"
 #include "grader/emulator/async/tensor_map.h"
@@ -28,13 +29,6 @@ namespace {
 constexpr uint32_t kInstructions = 4'000'000;  // of all warps, in one launch of a loop
 constexpr uint32_t kBlockLimit = 256;          // threads
 constexpr size_t kTextBytes = 4 << 20;
-
-bool failed = false;
-
-void fail(benchmark::State& state, const std::string& why) {
-  failed = true;
-  state.SkipWithError(why.c_str());
-}
 
 template <class T>
 std::vector<std::byte> bytes_of(const T& value) {
@@ -342,7 +336,7 @@ int run(int argc, char** argv) {
   register_all();
   benchmark::RunSpecifiedBenchmarks();
   benchmark::Shutdown();
-  return failed ? 1 : 0;
+  return any_failed() ? 1 : 0;
 }
 
 }  // namespace
