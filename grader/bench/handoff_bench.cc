@@ -306,31 +306,7 @@ void register_all() {
   add("decode", decode);
 }
 
-/// Takes `--device=NAME` out of the arguments; "emulator" where there is none.
-std::string take_device(int* argc, char** argv) {
-  constexpr std::string_view kFlag = "--device=";
-  std::string device = "emulator";
-  char** const end = std::remove_if(argv + 1, argv + *argc, [&](const char* argument) {
-    const std::string_view text = argument;
-    if (text.substr(0, kFlag.size()) != kFlag) return false;
-    device = text.substr(kFlag.size());
-    return true;
-  });
-  *end = nullptr;  // argv has room: argv[argc] is its null
-  *argc = static_cast<int>(end - argv);
-  return device;
-}
-
 int run(int argc, char** argv) {
-  const std::string device = take_device(&argc, argv);
-  if (device == "cuda") {
-    std::puts("No benchmark needs a GPU yet: those of an exercise come with the exercise.");
-    return 0;
-  }
-  if (device != "emulator") {
-    std::fprintf(stderr, "handoff_bench: no device '%s'; there are emulator, cuda\n", device.c_str());
-    return 2;
-  }
   benchmark::Initialize(&argc, argv);
   if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 2;
   register_all();

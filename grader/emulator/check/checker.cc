@@ -123,6 +123,11 @@ constexpr const char* kClusterInitHint =
 constexpr const char* kParityHint =
     "The parity to wait for is the phase's number modulo 2: 0 for the first phase, and it flips with each.";
 
+constexpr const char* kOvertakenHint =
+    "Let these threads arrive where the next phase is waited for, or meet its producer at a barrier of the block; "
+    "those "
+    "who only want the last phase can wait on a barrier of its own.";
+
 bool releases(Sem s) { return s == Sem::Release || s == Sem::AcqRel || s == Sem::Sc; }
 bool acquires(Sem s) { return s == Sem::Acquire || s == Sem::AcqRel || s == Sem::Sc; }
 bool strong(Sem s) { return s != Sem::Weak; }
@@ -227,6 +232,14 @@ struct ArrivalRecord {
   uint64_t phase;
 };
 
+/// Lanes whose wait has seen a phase complete.
+struct Waiter {
+  uint32_t key, n;
+  LaneMask mask;
+  uint64_t phase;  ///< −1 wraps
+  const Inst* inst;
+};
+
 struct BarrierState {
   uint64_t key = 0;                                               ///< of Clock::other
   Knowledge arrived;                                              ///< of all arrivals of its own block so far
@@ -243,6 +256,13 @@ struct BarrierState {
   uint32_t fence_n = 0, init_fence_n = 0;
   ///@}
   std::vector<ArrivalRecord> arrivals;
+  /// Who comes in time: see overtaken().
+  ///@{
+  bool all_arrivals_known = true;    ///< false: an arrive of cp.async, of whose thread nothing is kept
+  std::vector<Waiter> waiters;       ///< of the latest complete phase
+  std::vector<Waiter> overtaken;     ///< of the one before it: nothing held the latest completion back for them
+  const Inst* completing = nullptr;  ///< the latest completion
+  ///@}
   const Inst* first_copy = nullptr;
   int64_t in_flight = 0;  ///< bytes of copies issued and not yet counted
 };
@@ -379,6 +399,7 @@ struct Finding {
   PartyOf later, earlier;
   std::vector<WaitRecord> later_waits, earlier_waits;
   std::shared_ptr<const bool> awaited;  ///< phase-overrun: does anybody ever wait for that barrier?
+  bool latent = false;                  ///< did no harm in this run, and would in one where a thread is slow
 };
 
 /// Causes come before what follows from them.
@@ -411,6 +432,12 @@ int rank_of(const Diagnostic& d) {
                                                    "missing-tcgen05-wait"};
   if (const auto found = kRanks.find(d.id); found != kRanks.end()) return found->second;
   return std::find(kAccess.begin(), kAccess.end(), d.id) != kAccess.end() ? 4 : 0;
+}
+
+/// Changes k.any; where `in_time` is the same clock it stays the same, as one object is joined faster than two.
+void set_any(Knowledge& k, ClockPtr any) {
+  if (k.in_time == k.any) k.in_time = any;
+  k.any = std::move(any);
 }
 
 }  // namespace
@@ -531,9 +558,10 @@ struct Checker::State {
   static Knowledge published(const WarpState& w, const LaneGroup& g, LaneMask mask) {
     Knowledge k = with_proxy_fences(w, mask, g.now, g.shared_n, g.global_n);
     if (g.tensor_n != 0) k.fenced_tensor = Clock::with_warp(k.fenced_tensor, w.key, mask, g.tensor_n);
-    const bool same = k.order == k.any, same_wide = k.order == k.wide;
+    const bool same = k.order == k.any, same_wide = k.order == k.wide, same_time = k.in_time == k.any;
     k.order = Clock::with_warp(k.order, w.key, mask, w.n);
     k.any = same ? k.order : Clock::with_warp(k.any, w.key, mask, w.n);
+    k.in_time = same_time ? k.any : Clock::with_warp(k.in_time, w.key, mask, w.n);
     k.wide = same_wide ? k.order : Clock::with_warp(k.wide, w.key, mask, w.n);
     return k;
   }
@@ -564,6 +592,7 @@ struct Checker::State {
     const ReleaseFence& any_fence = g.fences().release[kSameBlock];
     if (any_fence.n != 0) r.wide = Clock::with_warp(any_fence.known.wide, w.key, mask, any_fence.n);
     r.any = k.any;
+    r.in_time = k.in_time;
     r.fenced_tensor = k.fenced_tensor;
     return r;
   }
@@ -786,6 +815,8 @@ struct Checker::State {
   void signals(const Cta& owner, uint32_t offset, const BarrierState& b, const WarpState& w, int lane,
                const Knowledge& k, const Inst* inst, bool copy, const char* does);
   void commit_arrives(CtaState& cta, BarrierState& b, const MbarrierEvent& e);
+  static void overtake(BarrierState& b, const MbarrierEvent& e);
+  void report_overtaken(Cta& cta);
   void mma_reads(const AsyncOpInfo& info, uint32_t index, const Knowledge& k);
   void unwritten_operand(const AsyncOpInfo& info, const machine::MatrixRead& matrix,
                          const std::vector<uint32_t>& unwritten);
@@ -1310,6 +1341,7 @@ void Checker::cta_end(Cta& cta) {
   State& s = *s_;
   s.check_bytes_at_exit(cta);
   s.check_remote_uses(cta);
+  s.report_overtaken(cta);
   s.of(cta).shared.clear();
   for (auto& [offset, b] : s.of(cta).barriers) s.arrivals[b.key] = std::move(b.arrivals);
   std::erase_if(s.shared_locations, [&](const auto& l) { return l.first.first == &cta; });
@@ -1659,6 +1691,7 @@ void Checker::mbarrier(const MbarrierEvent& e) {
     case Kind::PhaseComplete:
       b.completed = b.arrived;
       b.completed_remote = b.arrived_remote;
+      State::overtake(b, e);
       break;
     case Kind::TestTrue:
     case Kind::TestFalse: {
@@ -1682,9 +1715,14 @@ void Checker::mbarrier(const MbarrierEvent& e) {
       }
       if (!yes) break;
       b.observed = std::max(b.observed, seen);
+      // A thread that waits twice for a phase is taken at its first wait.
+      const bool known_waiter = std::any_of(b.waiters.begin(), b.waiters.end(), [&](const Waiter& x) {
+        return x.key == w.key && x.phase == e.phase && (e.mask & ~x.mask) == 0;
+      });
+      if (!known_waiter) b.waiters.push_back({w.key, w.n - 1, e.mask, e.phase, e.inst});
       Knowledge k = b.completed;
       k.order = Clock::with(k.order, b.key, seen);
-      k.any = Clock::with(k.any, b.key, seen);
+      set_any(k, Clock::with(k.any, b.key, seen));
       if (seen == 0) k = {};
       s.each_group(w, e.mask, [&](LaneGroup& g) {
         State::see(g, k, acquires(e.sem), reach_of(e.scope), kSameBlock);
@@ -1733,6 +1771,7 @@ void Checker::async_op(const AsyncOpInfo& info, AsyncOpInfo::Milestone milestone
   if (info.mbarrier_owner != nullptr) {
     BarrierState& b = s.of(*info.mbarrier_owner).barriers[info.mbarrier];
     o.barrier = b.key;
+    b.arrived.in_time = Clock::with_warp(Clock::join(b.arrived.in_time, k.in_time), w.key, bit, w.n);
     b.in_flight += info.bytes;
     if (b.first_copy == nullptr) b.first_copy = info.inst;
     s.signals(*info.mbarrier_owner, info.mbarrier, b, w, info.lane, k, info.inst, true, "issues a copy that signals");
@@ -1914,14 +1953,60 @@ void Checker::State::signals(const Cta& owner, uint32_t offset, const BarrierSta
 // --- tensor memory ---
 
 /// A commit that this barrier waited for arrives: what it tracked belongs to this phase.
+/// Phase p of `b` is complete. A wait for phase p − 1 that nothing orders before that may come after it: then its
+/// parity is that of phase p + 1, for which it waits. Of the lanes of one wait one speaks for all, as with an elected
+/// arrive.
+void Checker::State::overtake(BarrierState& b, const MbarrierEvent& e) {
+  b.overtaken.clear();
+  b.completing = e.inst;
+  for (const Waiter& x : b.waiters) {
+    if (x.phase + 1 != e.phase || !b.all_arrivals_known) continue;
+    bool in_time = false;
+    for_lanes(x.mask, [&](int l) {
+      in_time = in_time || knows(b.arrived.in_time, x.key, l, x.n) || knows(b.arrived_remote.in_time, x.key, l, x.n);
+    });
+    if (!in_time) b.overtaken.push_back(x);
+  }
+  b.waiters.clear();
+}
+
+/// A block is over. Where phase p was the last of a barrier, phase p + 1 never comes, and a wait for phase p − 1 that
+/// phase p overtakes hangs. Where there were more phases, such a wait ends late, and that is all.
+void Checker::State::report_overtaken(Cta& cta) {
+  std::vector<uint32_t> offsets;
+  for (const auto& [offset, b] : of(cta).barriers) {
+    if (!b.overtaken.empty()) offsets.push_back(offset);
+  }
+  std::sort(offsets.begin(), offsets.end());
+  for (const uint32_t offset : offsets) {
+    const BarrierState& b = of(cta).barriers[offset];
+    for (const Waiter& x : b.overtaken) {
+      const size_t before = findings.size();
+      find("phase-overrun", Severity::Error, x.inst, b.completing, [&](Diagnostic& d) {
+        d.message = fmt::format(
+            "nothing keeps phase {} of `{}` from completing before this wait, by {}, has seen {}: a thread that is "
+            "late "
+            "then waits for phase {}, which has the same parity and never completes",
+            x.phase + 1, async::barrier_name(cta, offset), who(x.key, x.mask),
+            x.phase + 1 == 0 ? std::string("the barrier fresh") : fmt::format("phase {}", x.phase), x.phase + 2);
+        d.hint = kOvertakenHint;
+        if (b.completing != nullptr) d.related = {{place(b.completing), "the next phase is completed from here"}};
+      });
+      for (size_t k = before; k < findings.size(); k++) findings[k].latent = true;
+    }
+  }
+}
+
 void Checker::State::commit_arrives(CtaState& cta, BarrierState& b, const MbarrierEvent& e) {
-  const auto pending = cta.commits.find(b.key);
-  if (pending == cta.commits.end()) return;
-  const auto found = std::find_if(pending->second.begin(), pending->second.end(),
+  std::deque<PendingCommit>& pending = cta.commits[b.key];
+  const auto found = std::find_if(pending.begin(), pending.end(),
                                   [&e](const PendingCommit& c) { return c.inst == e.inst && c.op == e.op; });
-  if (found == pending->second.end()) return;  // an arrive of cp.async
+  if (found == pending.end()) {  // an arrive of cp.async
+    b.all_arrivals_known = false;
+    return;
+  }
   const PendingCommit commit = std::move(*found);
-  pending->second.erase(found);
+  pending.erase(found);
   b.arrived.order = Clock::with_others(b.arrived.order, commit.order);
   b.arrived.any = Clock::with_others(b.arrived.any, commit.any);
   for (const uint32_t index : commit.operations) {
@@ -2330,7 +2415,7 @@ void Checker::tensor(const machine::TensorEvent& e) {
       if (e.kind == Kind::Alloc) {  // all lanes have written the address
         s.each_group(w, e.mask, [&](LaneGroup& g) {
           g.now.order = Clock::with_warp(g.now.order, w.key, e.mask, w.n);
-          g.now.any = Clock::with_warp(g.now.any, w.key, e.mask, w.n);
+          set_any(g.now, Clock::with_warp(g.now.any, w.key, e.mask, w.n));
         });
         State::merge_groups(w);
       }
@@ -2367,13 +2452,14 @@ void Checker::tensor(const machine::TensorEvent& e) {
       State::merge_groups(w);
       break;
     case Kind::Commit: {
-      const BarrierState& state = s.of(*e.barrier_owner).barriers[e.barrier];
+      BarrierState& state = s.of(*e.barrier_owner).barriers[e.barrier];
       const uint64_t barrier = state.key;
       const int lane = __builtin_ctz(e.mask);
       const uint32_t thread = e.warp->first_thread() + static_cast<uint32_t>(lane);
       for (const LaneGroup& g : w.groups) {
-        if ((g.mask & e.mask) != 0)
-          s.signals(*e.barrier_owner, e.barrier, state, w, lane, g.now, e.inst, false, "commits to");
+        if ((g.mask & e.mask) == 0) continue;
+        s.signals(*e.barrier_owner, e.barrier, state, w, lane, g.now, e.inst, false, "commits to");
+        state.arrived.in_time = Clock::with_warp(Clock::join(state.arrived.in_time, g.now.in_time), w.key, e.mask, w.n);
       }
       ThreadState& t = cta.threads[thread];
       for (const uint32_t index : t.uncommitted) s.operations[index].barrier = barrier;
@@ -2407,7 +2493,7 @@ void Checker::group(const GroupEvent& e) {
       if (count == 0) return;
       s.each_group(w, LaneMask{1} << l, [&](LaneGroup& g) {
         g.now.order = Clock::with(g.now.order, component, count);
-        g.now.any = Clock::with(g.now.any, component, count);
+        set_any(g.now, Clock::with(g.now.any, component, count));
       });
     };
     const auto done = [&](const std::vector<uint64_t>& groups) {
@@ -2607,6 +2693,27 @@ void Checker::State::explain_deadlock() {
               });
               continue;
             }
+            // Overtaken: the phase that this thread needs, and the one behind it, are complete.
+            const auto seen_by_all = [&] {
+              uint64_t seen = b->phase;
+              for (const LaneGroup& g : waiter.groups) {
+                if ((g.mask & t.mask) != 0) seen = std::min(seen, known(g.now.order, known_barrier.key));
+              }
+              return seen;
+            }();
+            if (t.by_parity && b->phase >= seen_by_all + 2 && (b->phase - seen_by_all) % 2 == 0) {
+              find("phase-overrun", Severity::Error, wait, known_barrier.completing, [&](Diagnostic& d) {
+                d.message = fmt::format(
+                    "phases {} and {} of `{}` completed before this wait, by {}, had seen the first of them: it waits "
+                    "for "
+                    "phase {}, which has the same parity and never completes",
+                    seen_by_all, seen_by_all + 1, name, who(waiter.key, t.mask), b->phase);
+                d.hint = kOvertakenHint;
+                if (known_barrier.completing != nullptr)
+                  d.related = {{place(known_barrier.completing), "the latest phase was completed from here"}};
+              });
+              continue;
+            }
             // Can the missing arrivals still come? Not from threads that have left, have arrived in this phase, wait
             // for it, or stand where a thread stands that has arrived (they went past the arrive).
             const bool some = b->pending < b->expected || b->announced != 0 || b->arrived != 0;
@@ -2793,9 +2900,12 @@ void Checker::launch_end(Launch& launch) {
   if (deadlock) s.explain_deadlock();
   s.add_causes(deadlock);
   s.drop_consequences();
-  for (Finding& f : s.findings) launch.report(std::move(f.diagnostic));
+  std::stable_partition(s.findings.begin(), s.findings.end(), [](const Finding& f) { return !f.latent; });
+  const auto latent = std::find_if(s.findings.begin(), s.findings.end(), [](const Finding& f) { return f.latent; });
+  std::for_each(s.findings.begin(), latent, [&launch](Finding& f) { launch.report(std::move(f.diagnostic)); });
   std::stable_sort(launch.diagnostics.begin(), launch.diagnostics.end(),
                    [](const Diagnostic& a, const Diagnostic& b) { return rank_of(a) < rank_of(b); });
+  std::for_each(latent, s.findings.end(), [&launch](Finding& f) { launch.report(std::move(f.diagnostic)); });
   shadow_bytes_ = s.shadow_bytes.most;
   s_ = std::make_unique<State>();
 }

@@ -217,6 +217,53 @@ TEST(CheckerTest, AtomicsAsLocks) {
   }
 }
 
+// A phase that may complete before another thread's wait for the one before has seen it: if it is the last, the wait
+// hangs.
+TEST(CheckerTest, WaitsThatAreOvertaken) {
+  const std::string arrive = "@%p0 mbarrier.arrive.shared::cta.b64 _, [full];\n", bar = "bar.sync 0;\n",
+                    empty = "@%p2 mbarrier.arrive.shared::cta.b64 _, [empty];\n", late = delay(300, "LATE");
+  const auto full = [](int parity, const std::string& label) { return wait("full", parity, label); };
+  const std::string here = "W0:\nmbarrier.try_wait.parity.shared::cta.b64 %p8, [full], 0; // here\n@!%p8 bra W0;\n";
+  const auto thread_0 = [&](const std::string& text) { return only("%p0", "ZERO", text); };
+  const auto others = [&](const std::string& text) {  // warp 1
+    return "setp.lt.u32 %p6, %t, 32;\n@%p6 bra REST;\n" + text + "REST:\n";
+  };
+  expect_all({
+      {"two phases, thread 0 waits for itself", "phase-overrun",
+       init() + thread_0(arrive + full(0, "A") + arrive + full(1, "B")) + others(here + full(1, "W1"))},
+      {"the others are late", "phase-overrun",
+       init() + thread_0(arrive + full(0, "A") + arrive + full(1, "B")) + others(late + here + full(1, "W1"))},
+      {"only the first of two phases is waited for", "phase-overrun",
+       init() + thread_0(arrive + full(0, "A") + arrive + full(1, "B")) + others(here)},
+      {"three phases, and only the first is waited for: it ends late at worst", "",
+       init() + thread_0(arrive + full(0, "A") + arrive + full(1, "B") + arrive + full(0, "C")) +
+           others(full(0, "W0"))},
+      {"a barrier of the block behind each phase", "",
+       init() + arrive + full(0, "W0") + bar + arrive + full(1, "W1") + bar + arrive + full(0, "W2")},
+      {"a barrier of the block behind the last phase only", "phase-overrun",
+       init() + thread_0(arrive + full(0, "A") + arrive) + others(here) + bar + full(1, "W1")},
+      {"lanes of the warp that arrives", "phase-overrun",
+       init() + thread_0(arrive + full(0, "A") + arrive + full(1, "B")) + only("%p1", "ONE", here)},
+      {"one lane tells thread 0 for its warp", "",
+       init() + thread_0(arrive + full(0, "A") + wait("empty", 0, "E") + arrive + full(1, "B")) +
+           others(full(0, "W0") + empty + full(1, "W1"))},
+      {"told before the wait", "phase-overrun",
+       init() + thread_0(arrive + full(0, "A") + wait("empty", 0, "E") + arrive + full(1, "B")) +
+           others(empty + here + full(1, "W1"))},
+      {"told by a relaxed arrive, which orders no data and is in time", "",
+       init() + thread_0(arrive + full(0, "A") + wait("empty", 0, "E", ".relaxed.cta") + arrive + full(1, "B")) +
+           others(full(0, "W0") + "@%p2 mbarrier.arrive.relaxed.cta.shared::cta.b64 _, [empty];\n" + full(1, "W1"))},
+      {"the copy of the second phase waits for them", "",
+       init() +
+           thread_0(kArriveTx + kLoad + "\n" + full(0, "A") + kArriveTx + wait("empty", 0, "E") + kLoad + "\n" +
+                    full(1, "B")) +
+           others(full(0, "W0") + empty + full(1, "W1"))},
+      {"the copy of the second phase does not", "phase-overrun",
+       init() + thread_0(kArriveTx + kLoad + "\n" + full(0, "A") + kArriveTx + kLoad + "\n" + full(1, "B")) +
+           others(here + full(1, "W1"))},
+  });
+}
+
 TEST(CheckerTest, HandoffsThroughMbarriers) {
   const std::string write = "@%p0 st.shared.u32 [data], %r5;\n", use = "@%p2 ld.shared.u32 %r6, [data];\n",
                     here = "@%p2 ld.shared.u32 %r6, [data]; // here\n";

@@ -148,6 +148,7 @@ void Knowledge::join(const Knowledge& k) {
   if (*this == k) return;
   join_one(order, k.order);
   join_one(any, k.any);
+  join_one(in_time, k.in_time);
   join_one(wide, k.wide);
   join_one(fenced_shared, k.fenced_shared);
   join_one(fenced_global, k.fenced_global);

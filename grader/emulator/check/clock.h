@@ -64,15 +64,20 @@ struct Knowledge {
   ClockPtr path_shared;    ///< ordered, and some thread on the path executed a proxy fence
   ClockPtr path_global;    ///< the same for global memory
   ClockPtr fenced_tensor;  ///< known by any signal, and tcgen05.fence::before_thread_sync came before the first of them
-  ClockPtr wide;  ///< as `order`, if every scope were wide enough: tells a scope too narrow from a relaxed signal
+  ClockPtr wide;     ///< as `order`, if every scope were wide enough: tells a scope too narrow from a relaxed signal
+  ClockPtr in_time;  ///< before it in time, though perhaps not visible: as `any`, and what the issuers of asynchronous
+                     ///< operations known complete had done when they issued them
 
   /// The same clocks, by identity of the objects.
   bool operator==(const Knowledge&) const = default;
   /// Learns everything that `k` knows.
   void join(const Knowledge& k);
-  /// Learns only what needs no order: `any`, and what the tcgen05 fences add to it (they make up for a relaxed signal).
+  /// Learns only what needs no order: `any`, `in_time`, and what the tcgen05 fences add to it (they make up for a
+  /// relaxed signal).
   void join_any(const Knowledge& k) {
+    const bool same = in_time == any && k.in_time == k.any;
     any = Clock::join(any, k.any);
+    in_time = same ? any : Clock::join(in_time, k.in_time);
     fenced_tensor = Clock::join(fenced_tensor, k.fenced_tensor);
   }
 };

@@ -137,8 +137,8 @@ TEST(ClockTest, WithOthersLeavesWarpsOut) {
 
 TEST(KnowledgeTest, JoinsEachShadeByItself) {
   const ClockPtr one = Clock::with(nullptr, 1, 1), two = Clock::with(nullptr, 2, 1);
-  Knowledge k{one, one, nullptr, one, nullptr, two, nullptr, nullptr};
-  k.join({two, nullptr, two, one, nullptr, nullptr, two, nullptr});
+  Knowledge k{one, one, nullptr, one, nullptr, two, nullptr, nullptr, nullptr};
+  k.join({two, nullptr, two, one, nullptr, nullptr, two, nullptr, one});
   EXPECT_EQ(k.order->other(1) + k.order->other(2), 2u);
   EXPECT_EQ(k.any, one);
   EXPECT_EQ(k.fenced_shared, two);
@@ -146,20 +146,21 @@ TEST(KnowledgeTest, JoinsEachShadeByItself) {
   EXPECT_EQ(k.path_shared, nullptr);
   EXPECT_EQ(k.path_global, two);
   EXPECT_EQ(k.fenced_tensor, two);
+  EXPECT_EQ(k.in_time, one);
 }
 
 TEST(KnowledgeTest, SameClocksStayTheSameObjects) {
   const ClockPtr one = Clock::with(nullptr, 1, 1), two = Clock::with(nullptr, 2, 1);
-  Knowledge k{one, one, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr};
-  k.join({two, two, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr});
+  Knowledge k{one, one, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr};
+  k.join({two, two, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr});
   EXPECT_EQ(k.order, k.any);
 }
 
-TEST(KnowledgeTest, WhatNeedsNoOrderIsTwoShades) {
+TEST(KnowledgeTest, WhatNeedsNoOrderIsThreeShades) {
   const ClockPtr one = Clock::with(nullptr, 1, 1);
   Knowledge k;
-  k.join_any({one, one, one, one, one, one, one, one});
-  EXPECT_EQ(k, (Knowledge{nullptr, one, nullptr, nullptr, nullptr, nullptr, one, nullptr}));
+  k.join_any({one, one, one, one, one, one, one, one, one});
+  EXPECT_EQ(k, (Knowledge{nullptr, one, nullptr, nullptr, nullptr, nullptr, one, nullptr, one}));
 }
 
 }  // namespace

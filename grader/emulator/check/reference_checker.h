@@ -4,10 +4,10 @@
 // three nodes: its start, the end of its reading and the end of its writing. Edges are those of PTX §8.9.4 and §8.9.5:
 // program order, barriers, release → acquire where something released was observed, the completion of a copy → who
 // observed it. An operation's start has no way to its ends, because a completion carries the operation's own effects
-// and nothing of its issuer's (§8.9.1.1). Three graphs have the same nodes: `order`; `wide`, in which every scope is
-// wide enough; and `any`, in which moreover every signal counts as released and acquired. When the launch is over, "is
-// ordered before" is "has a path to", computed over the whole graph, and each byte's accesses are compared pair by
-// pair.
+// and nothing of its issuer's (§8.9.1.1). Four graphs have the same nodes: `order`; `wide`, in which every scope is
+// wide enough; `any`, in which moreover every signal counts as released and acquired; and `time`, in which moreover a
+// copy's start comes before what is signalled by it. When the launch is over, "is ordered before" is "has a path to",
+// computed over the whole graph, and each byte's accesses are compared pair by pair.
 //
 // No clock, no step, no cell, no sharing between lanes: nothing here is kept the way checker.cc keeps it.
 //
@@ -112,6 +112,14 @@ class ReferenceChecker : public machine::Observer {
     Distance from, reach;
     uint64_t phase;
   };
+  /// Lanes of one wait that answered true.
+  struct Waiter {
+    uint32_t warp, line;
+    machine::LaneMask mask;
+    uint64_t phase;
+    std::vector<int> nodes;
+    int completion = kNone;  ///< of the next phase
+  };
   struct Barrier {
     int init_node = 0, init_thread = 0;
     std::vector<int> init_fences;  ///< nodes: fence.mbarrier_init and proxy fences
@@ -120,6 +128,9 @@ class ReferenceChecker : public machine::Observer {
     std::vector<std::pair<std::vector<int>, uint64_t>>
         copies;                            ///< cp.async operations and the phase of the arrive that stands for them
     uint64_t completed = 0, observed = 0;  ///< phases
+    int completion = kNone;                ///< node of the last one; of the graph `time` only
+    std::vector<Waiter> waiters;           ///< whose wait has seen the latest phase
+    std::vector<Waiter> overtaken;         ///< candidates: who had seen the phase before the latest, at its completion
   };
   struct Use {
     int node, thread, barrier;
@@ -183,12 +194,17 @@ class ReferenceChecker : public machine::Observer {
     order_[static_cast<size_t>(to)].push_back(from);
     wide_[static_cast<size_t>(to)].push_back(from);
     any_[static_cast<size_t>(to)].push_back(from);
+    time_[static_cast<size_t>(to)].push_back(from);
   }
   void wide_edge(int from, int to) {
     if (from != kNone && from != to) wide_[static_cast<size_t>(to)].push_back(from);
   }
   void any_edge(int from, int to) {
     if (from != kNone && from != to) any_[static_cast<size_t>(to)].push_back(from);
+    time_edge(from, to);
+  }
+  void time_edge(int from, int to) {
+    if (from != kNone && from != to) time_[static_cast<size_t>(to)].push_back(from);
   }
   /// `source`, from so far away, was observed by `thread` at its node `at`, by an operation of scope `reach`.
   void observe(int thread, int at, Source source, bool acquire, Distance reach, Distance from, const Place& where);
@@ -216,8 +232,9 @@ class ReferenceChecker : public machine::Observer {
   machine::Launch* launch_ = nullptr;
   std::map<std::tuple<uint32_t, uint32_t, int>, int> thread_index_;
   std::vector<Thread> threads_;
-  std::vector<std::vector<int>> order_, wide_, any_;  ///< predecessors of each node; edges only lead to later nodes
-  std::vector<std::vector<bool>> before_order_, before_wide_, before_any_;
+  std::vector<std::vector<int>> order_, wide_, any_,
+      time_;  ///< predecessors of each node; edges only lead to later nodes
+  std::vector<std::vector<bool>> before_order_, before_wide_, before_any_, before_time_;
   std::vector<Op> ops_;
   std::map<uint64_t, int> op_index_;
   std::vector<Barrier> barriers_;
@@ -227,6 +244,7 @@ class ReferenceChecker : public machine::Observer {
   std::map<uint32_t, std::vector<int>> last_of_;  ///< last node of each thread of a CTA that has ended
   std::map<std::array<uint32_t, 3>, ClusterBarrier> cluster_barriers_;
   std::map<const machine::Inst*, std::vector<std::vector<int>>> copy_arrives_;
+  std::vector<Waiter> overtaken_;  ///< of blocks that are over
   std::map<std::pair<uint32_t, uint32_t>, Named> named_;
   std::map<std::tuple<uint32_t, uint32_t, uint32_t>, std::pair<machine::LaneMask, Named>> warp_syncs_;
   std::map<Place, std::vector<Signal>> locations_;
@@ -254,6 +272,7 @@ inline int ReferenceChecker::add_node() {
   order_.emplace_back();
   wide_.emplace_back();
   any_.emplace_back();
+  time_.emplace_back();
   return static_cast<int>(order_.size()) - 1;
 }
 
@@ -289,6 +308,10 @@ inline void ReferenceChecker::used_from_outside(const machine::Cta& owner, machi
 }
 
 inline void ReferenceChecker::cta_end(machine::Cta& cta) {
+  for (const auto& [place, index] : barrier_at_) {
+    if (place.first != cta.linear || index == kNone) continue;
+    for (const Waiter& w : barriers_[static_cast<size_t>(index)].overtaken) overtaken_.push_back(w);
+  }
   std::vector<int>& last = last_of_[cta.linear];
   for (const Thread& t : threads_) {
     if (t.cta == cta.linear && t.last != kNone) last.push_back(t.last);
@@ -435,7 +458,21 @@ inline void ReferenceChecker::mbarrier(const machine::MbarrierEvent& e) {
   Barrier& b = barriers_[static_cast<size_t>(index)];
   const uint32_t line = line_of(e.inst);
   const Place place{machine::Region::Shared, e.owner->linear, e.offset};
-  if (e.kind == Kind::PhaseComplete) b.completed = e.phase + 1;
+  if (e.kind == Kind::PhaseComplete) {
+    b.completed = e.phase + 1;
+    b.completion = add_node();
+    for (const Arrival& a : b.arrivals) time_edge(a.node, b.completion);
+    for (const Op& o : ops_) {
+      if (o.barrier == index) time_edge(o.start, b.completion);
+    }
+    b.overtaken.clear();
+    for (Waiter& w : b.waiters) {
+      if (w.phase + 1 != e.phase || !b.copies.empty()) continue;  // of an arrive of cp.async nothing is known
+      w.completion = b.completion;
+      b.overtaken.push_back(std::move(w));
+    }
+    b.waiters.clear();
+  }
   if (e.kind == Kind::CompleteTx && e.op != 0) {
     Op& o = ops_[static_cast<size_t>(op_index_.at(e.op))];
     o.counted += static_cast<uint64_t>(e.bytes);
@@ -466,6 +503,7 @@ inline void ReferenceChecker::mbarrier(const machine::MbarrierEvent& e) {
       b.arrivals.push_back({source, n, to, reach, e.phase});
     }
     if (e.kind != Kind::TestTrue || e.phase + 1 == 0) return;  // phase −1 of a fresh barrier brings nothing
+    time_edge(b.completion, n);
     b.observed = std::max(b.observed, e.phase + 1);
     const bool acquire = acquires(e.sem);
     for (const Arrival& a : b.arrivals) {
@@ -485,6 +523,13 @@ inline void ReferenceChecker::mbarrier(const machine::MbarrierEvent& e) {
       for (const int o : copies) see_copy(ops_[static_cast<size_t>(o)]);
     }
   });
+  if (e.kind == Kind::TestTrue) {
+    const uint32_t warp = e.warp->cta->linear << 8 | e.warp->index;
+    const bool again = std::any_of(b.waiters.begin(), b.waiters.end(), [&](const Waiter& w) {
+      return w.warp == warp && w.phase == e.phase && (e.mask & ~w.mask) == 0;
+    });
+    if (!again) b.waiters.push_back({warp, line, e.mask, e.phase, nodes});
+  }
   used_from_outside(*e.owner, *e.warp, e.inst, std::move(nodes));
 }
 
@@ -637,6 +682,7 @@ inline ReferenceChecker::Verdict ReferenceChecker::verdict() {
   before_order_ = close(order_);
   before_wide_ = close(wide_);
   before_any_ = close(any_);
+  before_time_ = close(time_);
   Verdict v;
   v.nodes = order_.size();
   v.all = direct_;
@@ -673,6 +719,12 @@ inline ReferenceChecker::Verdict ReferenceChecker::verdict() {
       return std::all_of(u.nodes.begin(), u.nodes.end(), [&](int n) { return ordered_any(n, last); });
     });
     if (!over) v.all.emplace("remote-cta-gone", u.line);
+  }
+  for (const Waiter& w : overtaken_) {
+    const bool in_time = std::any_of(w.nodes.begin(), w.nodes.end(), [&](int n) {
+      return before_time_[static_cast<size_t>(w.completion)][static_cast<size_t>(n)];
+    });
+    if (!in_time) v.all.emplace("phase-overrun", w.line);
   }
   v.nearest = v.all;
 

@@ -250,7 +250,7 @@ TEST(TensorRulesTest, ACommitCoversWhatItsThreadIssuedBefore) {
        ready() + only("%p2", "NONE", commit()) + wait("done", 0, "W") + kBar + only("%p0", "ISSUED", mma() + commit()) +
            kBar + kAfter + here(load()) + kWaitLoad + wait("done", 1, "LATE") + kAfter + finish()},
       {"and an MMA of the same thread in the next phase", "",
-       ready() + zero_trips + wait("done", 0, "W") + kAfter + only("%p0", "ISSUED", mma() + commit()) +
+       ready() + zero_trips + wait("done", 0, "W") + kBar + kAfter + only("%p0", "ISSUED", mma() + commit()) +
            wait("done", 1, "W1") + kAfter + load() + kWaitLoad + finish()},
   });
 }
