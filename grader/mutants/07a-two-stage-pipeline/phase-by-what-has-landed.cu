@@ -1,6 +1,6 @@
 // Wrong: `phase_tma` flips when thread 0 sees that the copy into stage 1 has landed, not when the round is over.
 // It counts software rounds, whatever finishes first: tile 1 lands while tile 0 is used, and then asks for phase 1.
-// expect: stale-parity @ 47
+// expect: deadlock @ 47
 // needs: checker
 // blind: unrun
 #include "course.cuh"

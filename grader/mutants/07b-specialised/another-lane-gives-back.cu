@@ -1,6 +1,6 @@
 // Wrong: lane 0 stores, and lane 31 waits for the store and gives the stage back.
 // Bulk groups belong to the thread that committed them: lane 31 has none, and its wait returns at once.
-// expect: refill-before-release @ 44
+// expect: group-not-awaited @ 44
 // needs: checker
 // blind: unrun
 #include "course.cuh"

@@ -1,6 +1,6 @@
 // Wrong: the wait leaves the youngest store pending, as for a ring of staging buffers.
 // The youngest is the one that reads the stage which is given back in the next line.
-// expect: refill-before-release @ 44
+// expect: group-not-awaited @ 44
 // needs: checker
 // blind: unrun
 #include "course.cuh"

@@ -1,6 +1,6 @@
 // Wrong: each lane fetches its first four elements before it waits, "to hide the latency of shared memory".
 // The copy may not have written them yet.
-// expect: async-read-before-complete @ 58
+// expect: refill-before-release @ 44
 // needs: checker
 // blind: unrun
 #include "course.cuh"

@@ -1,6 +1,7 @@
-// Wrong: the tensor core arrives on full.
-// Nobody ever arrives on empty, where every thread waits.
-// expect: deadlock @ 150
+// Wrong: in the loop the tensor core arrives on full.
+// Nobody ever arrives on empty, where thread 0 waits before it loads K tile 1.
+// expect: deadlock @ 138
+// schedule: any
 // needs: checker
 // blind: unrun
 // 11a gemm-tile: tensor copies bring the operands, the tensor core multiplies them, the threads store the result.
@@ -14,12 +15,13 @@
 // The tensor maps describe a and b as boxes of 128 rows x 64 columns with the 128-byte swizzle. One box of each is a K
 // tile; there is room for one, the stage:
 //
-//            copies                     MMAs                       tcgen05.ld
-//   a, b ------------->  stage  ------------------>  accumulator  ------------->  d
-//             |                          |
-//             |  full: "loaded"          |  empty: "multiplied"
-//             +--> the issuing thread    +--> every thread: the stage may be loaded again,
-//                                             and after the last K tile the sum is complete
+//            copies                        MMAs                        tcgen05.ld
+//   a, b ------------->  stage  ------------------------>  accumulator  ------------->  d
+//            |                         |             |
+//            | full: loaded            |             | accumulator_full: the sum is complete
+//            v                         |             v
+//            thread 0 <----------------+             every thread
+//            multiplies, loads again     empty: multiplied
 //
 // Dynamic shared memory: 32768 bytes, the stage.
 // Chapter: chapters/11-gemm/README.md
@@ -94,9 +96,10 @@ extern "C" __global__ void __launch_bounds__(128)
     gemm_tile(const __grid_constant__ CUtensorMap map_a, const __grid_constant__ CUtensorMap map_b, float* d, int n,
               int k_tiles, ptx::element type) {
   extern __shared__ __align__(1024) uint8_t stage[];
-  __shared__ uint64_t full;       // phase k: K tile k is in the stage
-  __shared__ uint64_t empty;      // phase k: the MMAs of K tile k are complete
-  __shared__ uint32_t tmem_slot;  // where the allocation leaves the address of its first column
+  __shared__ uint64_t full;              // phase k: K tile k is in the stage
+  __shared__ uint64_t empty;             // phase k: the MMAs of K tile k are complete
+  __shared__ uint64_t accumulator_full;  // one phase: the MMAs of all K tiles are complete
+  __shared__ uint32_t tmem_slot;         // where the allocation leaves the address of its first column
 
   float* const d_tile = d + static_cast<size_t>(blockIdx.y) * kTileM * n + blockIdx.x * kTileN;
   if (k_tiles == 0) {
@@ -111,8 +114,9 @@ extern "C" __global__ void __launch_bounds__(128)
     ptx::tcgen05_relinquish_alloc_permit(ptx::cta_group_1);  // this block allocates no more
   }
   if (threadIdx.x == 0) {
-    ptx::mbarrier_init(&full, 1);   // one arrival a phase: that of the thread which issues the copies
-    ptx::mbarrier_init(&empty, 1);  // one arrival a phase: the commit's
+    ptx::mbarrier_init(&full, 1);              // one arrival a phase: that of the thread which issues the copies
+    ptx::mbarrier_init(&empty, 1);             // one arrival a phase: the commit's
+    ptx::mbarrier_init(&accumulator_full, 1);  // one arrival: the last commit's
     // Makes the inits visible to the async proxy, by way of which copies count bytes and commits arrive. Required
     // (§9.7.13.4).
     ptx::fence_mbarrier_init(ptx::sem_release, ptx::scope_cluster);
@@ -124,36 +128,42 @@ extern "C" __global__ void __launch_bounds__(128)
   const uint32_t accumulator = tmem_slot;
   const uint32_t instruction = ptx::instruction_descriptor(type, kTileM, kTileN);
 
-  uint32_t parity = 0;  // of phase k, on both barriers
-  for (int k = 0; k < k_tiles; k++) {
-    if (threadIdx.x == 0) {
+  if (threadIdx.x == 0) {
+    uint32_t parity = 0;  // of phase k, on both barriers
+    for (int k = 0; k < k_tiles; k++) {
+      // Wait. Producer of the empty stage: the tensor core, by way of the commit. Consumer: this thread, on the copy
+      // engine's behalf. Changes hands: the right to overwrite the stage. K tile k waits for phase k - 1, whose parity
+      // is the other one; K tile 0 asks a fresh barrier for parity 1, and the answer is true at once. No fence before
+      // the copies: MMAs read the stage through the async proxy, and copies write it through the same.
+      while (!ptx::mbarrier_try_wait_parity(&empty, parity ^ 1)) {
+      }
       load_tiles(&map_a, &map_b, stage, &full, k);
 
       // Wait. Producer: the two copies. Consumer: this thread, on the tensor core's behalf. Changes hands: the two
-      // tiles, full.
+      // tiles, full. K tile k waits for phase k.
       while (!ptx::mbarrier_try_wait_parity(&full, parity)) {
       }
       // Orders the MMAs after the wait, were there another thread's tcgen05 operation behind it. Habit: behind `full`
       // are copies, which are none, and the wait itself orders them (§9.7.16.6.4 asks for nothing here).
       ptx::tcgen05_fence_after_thread_sync();
-
       multiply_tiles(stage, accumulator, instruction, k == 0);
-      // Arrive. Producer: the tensor core, when every MMA that this thread has issued is complete. Consumer: every
-      // thread. Changes hands: the stage, empty, to thread 0; and when k is the last, the accumulator, complete, to
-      // all. No fence: a commit contains fence::before_thread_sync for the MMAs it tracks (§9.7.16.6.4).
+      // Arrive. Producer: the tensor core, when every MMA that this thread has issued is complete. Consumer: this
+      // thread. Changes hands: the stage, empty. No fence: a commit contains fence::before_thread_sync for the MMAs it
+      // tracks (§9.7.16.6.4).
       ptx::tcgen05_commit(ptx::cta_group_1, &full);
+      parity ^= 1;
     }
-
-    // Wait. Producer: the tensor core, by way of the commit. Consumer: every thread. Changes hands: the stage, to
-    // thread 0, which loads it again; the others keep count, so that the last of these waits is for the last phase. No
-    // fence before the next copies: MMAs read the stage through the async proxy, and copies write it through the same.
-    while (!ptx::mbarrier_try_wait_parity(&empty, parity)) {
-    }
-    parity ^= 1;
+    // Arrive. Producer: the tensor core, when every MMA that this thread has issued is complete, which is all of them.
+    // Consumer: every thread. Changes hands: the accumulator, complete. No fence, as above.
+    ptx::tcgen05_commit(ptx::cta_group_1, &accumulator_full);
   }
 
-  // Orders this thread's tcgen05.ld after the last wait above, and so after the MMAs. Required (§9.7.16.6.4): the loads
-  // are asynchronous, and the wait alone does not hold them back.
+  // Wait. Producer: the tensor core, by way of the last commit. Consumer: every thread. Changes hands: the accumulator,
+  // complete.
+  while (!ptx::mbarrier_try_wait_parity(&accumulator_full, 0)) {
+  }
+  // Orders this thread's tcgen05.ld after the wait above, and so after the MMAs. Required (§9.7.16.6.4): the loads are
+  // asynchronous, and the wait alone does not hold them back.
   ptx::tcgen05_fence_after_thread_sync();
 
   store_rows(accumulator, warp * 32, d_tile, n);  // warps 0 to 3: each has its own quarter of the lanes

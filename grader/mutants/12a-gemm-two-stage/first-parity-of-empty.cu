@@ -101,7 +101,7 @@ extern "C" __global__ void __launch_bounds__(128)
   extern __shared__ __align__(1024) uint8_t stages[];  // kStages times kStageBytes
   __shared__ uint64_t full[kStages];                   // phase p of full[s]: the stage's K tile number p is there
   __shared__ uint64_t empty[kStages];                  // phase p of empty[s]: the MMAs of that K tile are complete
-  __shared__ uint64_t done;                            // phase 0: all MMAs are complete
+  __shared__ uint64_t accumulator_full;                // one phase: the MMAs of all K tiles are complete
   __shared__ uint32_t tmem_slot;                       // where the allocation leaves the address of its first column
 
   float* const d_tile = d + static_cast<size_t>(blockIdx.y) * kTileM * n + blockIdx.x * kTileN;
@@ -121,7 +121,7 @@ extern "C" __global__ void __launch_bounds__(128)
       ptx::mbarrier_init(&full[s], 1);   // one arrival a phase: that of the thread which issues the copies
       ptx::mbarrier_init(&empty[s], 1);  // one arrival a phase: the commit's
     }
-    ptx::mbarrier_init(&done, 1);  // the last commit's arrival
+    ptx::mbarrier_init(&accumulator_full, 1);  // one arrival: the last commit's
     // Makes the inits visible to the async proxy, by way of which copies count bytes and commits arrive. Required
     // (§9.7.13.4).
     ptx::fence_mbarrier_init(ptx::sem_release, ptx::scope_cluster);
@@ -150,11 +150,11 @@ extern "C" __global__ void __launch_bounds__(128)
       ptx::tcgen05_commit(ptx::cta_group_1, &empty[stage]);
     }
     // Arrive. Producer: the tensor core. Consumer: every thread. Changes hands: the accumulator, complete.
-    ptx::tcgen05_commit(ptx::cta_group_1, &done);
+    ptx::tcgen05_commit(ptx::cta_group_1, &accumulator_full);
   }
 
   // Wait. Producer: the tensor core. Consumer: every thread. Changes hands: the accumulator, complete.
-  await(&done, 0);
+  await(&accumulator_full, 0);
   // Orders this thread's tcgen05.ld after the wait above, and so after the MMAs.
   ptx::tcgen05_fence_after_thread_sync();
 

@@ -96,6 +96,7 @@ extern "C" __global__ void __launch_bounds__(128)
   extern __shared__ __align__(1024) uint8_t stages[];  // kStages times kStageBytes
   __shared__ uint64_t full[kStages];                   // phase p of full[s]: the stage's K tile number p is there
   __shared__ uint64_t empty[kStages];                  // phase p of empty[s]: the MMAs of that K tile are complete
+  __shared__ uint64_t accumulator_full;                // one phase: the MMAs of all K tiles are complete
   __shared__ uint32_t tmem_slot;                       // where the allocation leaves the address of its first column
 
   float* const d_tile = d + static_cast<size_t>(blockIdx.y) * kTileM * n + blockIdx.x * kTileN;
@@ -115,6 +116,7 @@ extern "C" __global__ void __launch_bounds__(128)
       ptx::mbarrier_init(&full[s], 1);   // one arrival a phase: that of the thread which issues the copies
       ptx::mbarrier_init(&empty[s], 1);  // one arrival a phase: the commit's
     }
+    ptx::mbarrier_init(&accumulator_full, 1);  // one arrival: the last commit's
     // Makes the inits visible to the async proxy, by way of which copies count bytes and commits arrive. Required
     // (§9.7.13.4).
     ptx::fence_mbarrier_init(ptx::sem_release, ptx::scope_cluster);
@@ -126,26 +128,25 @@ extern "C" __global__ void __launch_bounds__(128)
   const uint32_t accumulator = tmem_slot;
   const uint32_t instruction = ptx::instruction_descriptor(type, kTileM, kTileN);
 
-  if (threadIdx.x == 0) load_tiles(&map_a, &map_b, stages, &full[0], 0);
+  if (threadIdx.x == 0) {
+    load_tiles(&map_a, &map_b, stages, &full[0], 0);
 
-  for (int k = 0; k < k_tiles; k++) {
-    const int stage = k % kStages;
-    const uint32_t parity = k / kStages % 2;  // of the phase of full[stage] and empty[stage] that K tile k belongs to
-
-    if (k + 1 < k_tiles) {
-      const int other = (k + 1) % kStages;
-      if (k > 0) {
-        // Wait. Producer: the tensor core, by way of the commit of K tile k - 1. Consumer: every thread. Changes hands:
-        // the other stage, empty, to thread 0; the remaining threads keep count. No fence before the copies: MMAs read
-        // the stage through the async proxy, and copies write it through the same.
-        while (!ptx::mbarrier_try_wait_parity(&empty[other], (k - 1) / kStages % 2)) {
+    for (int k = 0; k < k_tiles; k++) {
+      if (k + 1 < k_tiles) {
+        const int stage = (k + 1) % kStages;
+        const uint32_t parity = (k + 1) / kStages % 2;  // of the phase of its barriers that K tile k + 1 belongs to
+        // Wait. Producer of the empty stage: the tensor core, by way of the commit of K tile k - 1. Consumer: this
+        // thread, on the copy engine's behalf. Changes hands: the right to overwrite the stage. K tile k - 1 is one
+        // phase before k + 1, and its parity is the other one; K tile 1 asks a fresh barrier for parity 1, and the
+        // answer is true at once. No fence before the copies: MMAs read the stage through the async proxy, and copies
+        // write it through the same.
+        while (!ptx::mbarrier_try_wait_parity(&empty[stage], parity ^ 1)) {
         }
+        load_tiles(&map_a, &map_b, stages + stage * kTileBytes, &full[stage], k + 1);
       }
 
-      if (threadIdx.x == 0) load_tiles(&map_a, &map_b, stages + other * kTileBytes, &full[other], k + 1);
-    }
-
-    if (threadIdx.x == 0) {
+      const int stage = k % kStages;
+      const uint32_t parity = k / kStages % 2;  // of the phase of its barriers that K tile k belongs to
       // Wait. Producer: the two copies. Consumer: this thread, on the tensor core's behalf. Changes hands: the two
       // tiles, full.
       while (!ptx::mbarrier_try_wait_parity(&full[stage], parity)) {
@@ -154,17 +155,19 @@ extern "C" __global__ void __launch_bounds__(128)
       // are copies, which are none, and the wait itself orders them (§9.7.16.6.4 asks for nothing here).
       ptx::tcgen05_fence_after_thread_sync();
       multiply_tiles(stages + stage * kStageBytes, accumulator, instruction, k == 0);
-      // Arrive. Producer: the tensor core, when every MMA that this thread has issued is complete. Consumer: every
-      // thread. Changes hands: the stage, empty, to thread 0; and when k is the last, the accumulator, complete, to
-      // all. No fence: a commit contains fence::before_thread_sync for the MMAs it tracks (§9.7.16.6.4).
+      // Arrive. Producer: the tensor core, when every MMA that this thread has issued is complete. Consumer: this
+      // thread. Changes hands: the stage, empty. No fence: a commit contains fence::before_thread_sync for the MMAs it
+      // tracks (§9.7.16.6.4).
       ptx::tcgen05_commit(ptx::cta_group_1, &empty[stage]);
     }
+    // Arrive. Producer: the tensor core, when every MMA that this thread has issued is complete, which is all of them.
+    // Consumer: every thread. Changes hands: the accumulator, complete. No fence, as above.
+    ptx::tcgen05_commit(ptx::cta_group_1, &accumulator_full);
   }
 
-  const int last = k_tiles - 1;
-  // Wait. Producer: the tensor core, by way of the last commit, which covers the MMAs of all K tiles. Consumer: every
-  // thread, which has seen the phase before on this barrier above. Changes hands: the accumulator, complete.
-  while (!ptx::mbarrier_try_wait_parity(&empty[last % kStages], last / kStages % 2)) {
+  // Wait. Producer: the tensor core, by way of the last commit. Consumer: every thread. Changes hands: the accumulator,
+  // complete.
+  while (!ptx::mbarrier_try_wait_parity(&accumulator_full, 0)) {
   }
   // Orders this thread's tcgen05.ld after the wait above, and so after the MMAs. Required (§9.7.16.6.4): the loads are
   // asynchronous, and the wait alone does not hold them back.

@@ -1,9 +1,10 @@
-// Wrong: the first K tile of each stage starts the sum.
-// There is one accumulator. K tile 1 overwrites the product of K tile 0: a wrong sum by legal instructions.
-// expect: none
+// Wrong: the wait for the sum asks for the parity of the last K tile.
+// accumulator_full has one phase, 0. With an even number of K tiles the wait asks for parity 1, and passes at once.
+// expect: mma-result-unobserved @ 78
+// schedule: any
 // needs: checker
 // blind: unrun
-// 12a gemm-two-stage: as 11a, with room for two K tiles, so that one is loaded while the other is multiplied.
+// 11a gemm-tile: tensor copies bring the operands, the tensor core multiplies them, the threads store the result.
 //
 //   d[r][c] = sum over i of a[r][i] * b[c][i],   0 <= i < 64 * k_tiles
 //
@@ -11,16 +12,19 @@
 // float, row-major, so that n is the distance of its rows. M and N are multiples of 128. Block (x, y) computes the tile
 // of 128 x 128 elements of d that starts at row 128 * y, column 128 * x. 128 threads. k_tiles may be 0; then d is 0.
 //
-// K tile k passes through stage k % 2. The load of k + 1 runs under the MMAs of k:
+// The tensor maps describe a and b as boxes of 128 rows x 64 columns with the 128-byte swizzle. One box of each is a K
+// tile; there is room for one, the stage:
 //
-//   stage 0   load 0 | multiply 0      | load 2 ...  | multiply 2      |
-//   stage 1          | load 1 ...      | multiply 1  | load 3 ...      | multiply 3
+//            copies                        MMAs                        tcgen05.ld
+//   a, b ------------->  stage  ------------------------>  accumulator  ------------->  d
+//            |                         |             |
+//            | full: loaded            |             | accumulator_full: the sum is complete
+//            v                         |             v
+//            thread 0 <----------------+             every thread
+//            multiplies, loads again     empty: multiplied
 //
-// Each stage has its own pair of barriers. Phase p of a stage's barriers belongs to its K tile number p, which is
-// k = 2 * p + stage.
-//
-// Dynamic shared memory: 65536 bytes, the stages.
-// Chapter: chapters/12-two-stage-gemm/README.md
+// Dynamic shared memory: 32768 bytes, the stage.
+// Chapter: chapters/11-gemm/README.md
 #include <cuda.h>
 
 #include "course.cuh"
@@ -34,7 +38,6 @@ constexpr int kSliceBytes = 32;                   // of each row, in one MMA: 16
 constexpr int kSlices = kRowBytes / kSliceBytes;  // 4 MMAs for one K tile
 constexpr int kTileBytes = kTileM * kRowBytes;    // 16384, of a; b's tile is as large
 constexpr int kStageBytes = 2 * kTileBytes;       // a's tile, then b's; each starts at a multiple of 1024
-constexpr int kStages = 2;                        // K tile k passes through stage k % kStages
 
 // Brings K tile k of a and b into `stage`. One thread calls it. It returns at once; `full` completes its phase when
 // both tiles are there.
@@ -90,12 +93,13 @@ __device__ void store_zeros(float* d_tile, int n) {
 }
 
 extern "C" __global__ void __launch_bounds__(128)
-    gemm_two_stage(const __grid_constant__ CUtensorMap map_a, const __grid_constant__ CUtensorMap map_b, float* d,
-                   int n, int k_tiles, ptx::element type) {
-  extern __shared__ __align__(1024) uint8_t stages[];  // kStages times kStageBytes
-  __shared__ uint64_t full[kStages];                   // phase p of full[s]: the stage's K tile number p is there
-  __shared__ uint64_t empty[kStages];                  // phase p of empty[s]: the MMAs of that K tile are complete
-  __shared__ uint32_t tmem_slot;                       // where the allocation leaves the address of its first column
+    gemm_tile(const __grid_constant__ CUtensorMap map_a, const __grid_constant__ CUtensorMap map_b, float* d, int n,
+              int k_tiles, ptx::element type) {
+  extern __shared__ __align__(1024) uint8_t stage[];
+  __shared__ uint64_t full;              // phase k: K tile k is in the stage
+  __shared__ uint64_t empty;             // phase k: the MMAs of K tile k are complete
+  __shared__ uint64_t accumulator_full;  // one phase: the MMAs of all K tiles are complete
+  __shared__ uint32_t tmem_slot;         // where the allocation leaves the address of its first column
 
   float* const d_tile = d + static_cast<size_t>(blockIdx.y) * kTileM * n + blockIdx.x * kTileN;
   if (k_tiles == 0) {
@@ -110,10 +114,9 @@ extern "C" __global__ void __launch_bounds__(128)
     ptx::tcgen05_relinquish_alloc_permit(ptx::cta_group_1);  // this block allocates no more
   }
   if (threadIdx.x == 0) {
-    for (int s = 0; s < kStages; s++) {
-      ptx::mbarrier_init(&full[s], 1);   // one arrival a phase: that of the thread which issues the copies
-      ptx::mbarrier_init(&empty[s], 1);  // one arrival a phase: the commit's
-    }
+    ptx::mbarrier_init(&full, 1);              // one arrival a phase: that of the thread which issues the copies
+    ptx::mbarrier_init(&empty, 1);             // one arrival a phase: the commit's
+    ptx::mbarrier_init(&accumulator_full, 1);  // one arrival: the last commit's
     // Makes the inits visible to the async proxy, by way of which copies count bytes and commits arrive. Required
     // (§9.7.13.4).
     ptx::fence_mbarrier_init(ptx::sem_release, ptx::scope_cluster);
@@ -125,45 +128,39 @@ extern "C" __global__ void __launch_bounds__(128)
   const uint32_t accumulator = tmem_slot;
   const uint32_t instruction = ptx::instruction_descriptor(type, kTileM, kTileN);
 
-  if (threadIdx.x == 0) load_tiles(&map_a, &map_b, stages, &full[0], 0);
-
-  for (int k = 0; k < k_tiles; k++) {
-    const int stage = k % kStages;
-    const uint32_t parity = k / kStages % 2;  // of the phase of full[stage] and empty[stage] that K tile k belongs to
-
-    if (k + 1 < k_tiles) {
-      const int other = (k + 1) % kStages;
-      if (k > 0) {
-        // Wait. Producer: the tensor core, by way of the commit of K tile k - 1. Consumer: every thread. Changes hands:
-        // the other stage, empty, to thread 0; the remaining threads keep count. No fence before the copies: MMAs read
-        // the stage through the async proxy, and copies write it through the same.
-        while (!ptx::mbarrier_try_wait_parity(&empty[other], (k - 1) / kStages % 2)) {
-        }
+  if (threadIdx.x == 0) {
+    uint32_t parity = 0;  // of phase k, on both barriers
+    for (int k = 0; k < k_tiles; k++) {
+      // Wait. Producer of the empty stage: the tensor core, by way of the commit. Consumer: this thread, on the copy
+      // engine's behalf. Changes hands: the right to overwrite the stage. K tile k waits for phase k - 1, whose parity
+      // is the other one; K tile 0 asks a fresh barrier for parity 1, and the answer is true at once. No fence before
+      // the copies: MMAs read the stage through the async proxy, and copies write it through the same.
+      while (!ptx::mbarrier_try_wait_parity(&empty, parity ^ 1)) {
       }
+      load_tiles(&map_a, &map_b, stage, &full, k);
 
-      if (threadIdx.x == 0) load_tiles(&map_a, &map_b, stages + other * kStageBytes, &full[other], k + 1);
-    }
-
-    if (threadIdx.x == 0) {
       // Wait. Producer: the two copies. Consumer: this thread, on the tensor core's behalf. Changes hands: the two
-      // tiles, full.
-      while (!ptx::mbarrier_try_wait_parity(&full[stage], parity)) {
+      // tiles, full. K tile k waits for phase k.
+      while (!ptx::mbarrier_try_wait_parity(&full, parity)) {
       }
       // Orders the MMAs after the wait, were there another thread's tcgen05 operation behind it. Habit: behind `full`
       // are copies, which are none, and the wait itself orders them (§9.7.16.6.4 asks for nothing here).
       ptx::tcgen05_fence_after_thread_sync();
-      multiply_tiles(stages + stage * kStageBytes, accumulator, instruction, k < kStages);
-      // Arrive. Producer: the tensor core, when every MMA that this thread has issued is complete. Consumer: every
-      // thread. Changes hands: the stage, empty, to thread 0; and when k is the last, the accumulator, complete, to
-      // all. No fence: a commit contains fence::before_thread_sync for the MMAs it tracks (§9.7.16.6.4).
-      ptx::tcgen05_commit(ptx::cta_group_1, &empty[stage]);
+      multiply_tiles(stage, accumulator, instruction, k == 0);
+      // Arrive. Producer: the tensor core, when every MMA that this thread has issued is complete. Consumer: this
+      // thread. Changes hands: the stage, empty. No fence: a commit contains fence::before_thread_sync for the MMAs it
+      // tracks (§9.7.16.6.4).
+      ptx::tcgen05_commit(ptx::cta_group_1, &empty);
+      parity ^= 1;
     }
+    // Arrive. Producer: the tensor core, when every MMA that this thread has issued is complete, which is all of them.
+    // Consumer: every thread. Changes hands: the accumulator, complete. No fence, as above.
+    ptx::tcgen05_commit(ptx::cta_group_1, &accumulator_full);
   }
 
-  const int last = k_tiles - 1;
-  // Wait. Producer: the tensor core, by way of the last commit, which covers the MMAs of all K tiles. Consumer: every
-  // thread, which has seen the phase before on this barrier above. Changes hands: the accumulator, complete.
-  while (!ptx::mbarrier_try_wait_parity(&empty[last % kStages], last / kStages % 2)) {
+  // Wait. Producer: the tensor core, by way of the last commit. Consumer: every thread. Changes hands: the accumulator,
+  // complete.
+  while (!ptx::mbarrier_try_wait_parity(&accumulator_full, (k_tiles - 1) % 2)) {
   }
   // Orders this thread's tcgen05.ld after the wait above, and so after the MMAs. Required (§9.7.16.6.4): the loads are
   // asynchronous, and the wait alone does not hold them back.
