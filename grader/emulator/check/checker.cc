@@ -295,14 +295,15 @@ struct Operation {
   uint64_t phase = 0;       ///< in which its bytes were counted last
   bool signalled = false;
   uint64_t bytes_counted = 0;
-  uint64_t thread_key = 0;   ///< group component of the issuing thread
-  uint64_t sequence = 0;     ///< among that thread's operations of this kind
-  uint64_t group_waits = 0;  ///< of the CTA before the issue
+  uint64_t thread_key = 0;                  ///< group component of the issuing thread
+  uint64_t sequence = 0;                    ///< among that thread's operations of this kind
+  uint64_t own_waits = 0, stray_waits = 0;  ///< ThreadState::own_waits, CtaState::stray_waits before the issue
 };
 
 /// Groups of one thread.
 struct ThreadState {
   uint64_t bulk_issued = 0, copy_issued = 0, mma_issued = 0;
+  uint64_t own_waits = 0;                          ///< waits for groups, once it had issued what goes into them
   ClockPtr mma_order, mma_any;                     ///< what it knew when it issued its last MMA
   std::vector<uint32_t> uncommitted;               ///< MMAs that no commit tracks yet, as operation numbers
   std::vector<uint64_t> bulk_groups, copy_groups;  ///< operations issued when each was committed
@@ -358,7 +359,7 @@ struct CtaState {
   std::array<NamedState, 16> named;
   std::unordered_map<uint32_t, ThreadState> threads;  ///< by thread index
   std::vector<std::unique_ptr<WarpState>> warps;
-  uint64_t group_waits = 0;                          ///< waits for groups of any kind, by any thread
+  uint64_t stray_waits = 0;                          ///< waits for groups by threads that have none of that kind
   std::array<std::vector<TensorColumns>, 8> tensor;  ///< of each 16 lanes, by column, disjoint
   std::vector<EmptyCommit> empty_commits;
   /// Commits on their way to each barrier, in order: what they track; no operation: nothing.
@@ -655,9 +656,9 @@ struct Checker::State {
     return a.info.kind == AsyncOpInfo::Kind::Mma && b.info.kind == a.info.kind && a.thread_key == b.thread_key;
   }
 
-  /// The id for an access that meets an unfinished operation: if somebody waited for groups since its issue, that wait
-  /// did not cover it (depth, kind or thread), or the operation was never committed; a wait that covers it, not passed
-  /// on, is no fault of the group.
+  /// The id for an access that meets an unfinished operation: if its thread waited for groups since its issue, that
+  /// wait did not cover it (depth or kind), or the operation was never committed; so if a thread waited that has no
+  /// groups (the wrong one). A wait that covers it, not passed on, is no fault of the group.
   const char* unfinished_id(const Operation& o, bool reading_only, const char* otherwise) {
     if (o.barrier != 0 || o.info.kind == AsyncOpInfo::Kind::Mma) return otherwise;
     const Cta* cta = cta_of_key[o.key / warps_per_cta];
@@ -667,7 +668,8 @@ struct Checker::State {
     for (const LaneGroup& g : w.groups) {
       if ((g.mask >> o.info.lane & 1) != 0 && complete(o, g.now.order, reading_only)) return otherwise;
     }
-    return c.group_waits > o.group_waits ? "group-not-awaited" : otherwise;
+    const ThreadState& issuer = c.threads[static_cast<uint32_t>(o.thread_key & 0xfff)];
+    return issuer.own_waits > o.own_waits || c.stray_waits > o.stray_waits ? "group-not-awaited" : otherwise;
   }
 
   static const char* noun(const Operation& o) { return o.info.kind == AsyncOpInfo::Kind::Mma ? "MMA" : "copy"; }
@@ -1238,10 +1240,8 @@ void Checker::State::async_writes(Plane& plane, const RowPiece& piece, const Ope
     if (r.party == Party::Async) {
       if (r.n == index || complete(operations[r.n], k.order, true)) continue;
       const Operation& p = operations[r.n];
-      // A copy out of a stage under a copy into it: its source. Operands of an MMA are a stage that is not free yet.
       const bool mma = p.info.kind == AsyncOpInfo::Kind::Mma;
-      find(unfinished_id(p, true, mma ? "refill-before-release" : "source-overwritten"), Severity::Error, o.info.inst,
-           p.info.inst,
+      find(unfinished_id(p, true, "refill-before-release"), Severity::Error, o.info.inst, p.info.inst,
            [&](Diagnostic& d) {
              d.message = fmt::format("{} overwrites {} while {} may still be reading it{}", named(o),
                                      bytes_name(region, address, 4), issued(p),
@@ -1748,10 +1748,11 @@ void Checker::async_op(const AsyncOpInfo& info, AsyncOpInfo::Milestone milestone
   o.info = info;
   o.key = w.key;
   o.n = w.n;
-  o.group_waits = s.of(*info.warp->cta).group_waits;
+  o.stray_waits = s.of(*info.warp->cta).stray_waits;
   const uint32_t thread = info.warp->first_thread() + static_cast<uint32_t>(info.lane);
   o.thread_key = uint64_t{info.warp->cta->linear} << 12 | thread;
   ThreadState& t = s.of(*info.warp->cta).threads[thread];
+  o.own_waits = t.own_waits;
   Knowledge k;
   s.each_group(w, bit, [&](LaneGroup& g) { k = State::with_proxy_fences(w, bit, g.now, g.shared_n, g.global_n); });
   State::merge_groups(w);
@@ -2484,7 +2485,6 @@ void Checker::group(const GroupEvent& e) {
   State& s = *s_;
   WarpState& w = s.of(*e.warp);
   CtaState& cta = s.of(*e.warp->cta);
-  if (e.kind == Kind::BulkWait || e.kind == Kind::BulkWaitRead || e.kind == Kind::CpAsyncWait) cta.group_waits++;
   for_lanes(e.mask, [&](int l) {
     const uint32_t thread = e.warp->first_thread() + static_cast<uint32_t>(l);
     ThreadState& t = cta.threads[thread];
@@ -2499,6 +2499,9 @@ void Checker::group(const GroupEvent& e) {
     const auto done = [&](const std::vector<uint64_t>& groups) {
       return groups.size() > e.allowed ? groups[groups.size() - 1 - e.allowed] : 0;
     };
+    const bool waits_for_copies = e.kind == Kind::CpAsyncWait;
+    if (waits_for_copies || e.kind == Kind::BulkWait || e.kind == Kind::BulkWaitRead)
+      ((waits_for_copies ? t.copy_issued : t.bulk_issued) > 0 ? t.own_waits : cta.stray_waits)++;
     switch (e.kind) {
       case Kind::BulkCommit:
         t.bulk_groups.push_back(t.bulk_issued);
@@ -2801,8 +2804,15 @@ void Checker::State::add_causes(bool deadlock) {
       if (!b.arrivals.empty()) arrivals[b.key] = b.arrivals;
     }
   }
+  // Where the order is there and only a fence or a wait of another kind is missing, no wait came too early.
+  const auto in_order = [](const Finding& f) {
+    const std::string& id = f.diagnostic.id;
+    return id == "missing-proxy-fence" || id == "proxy-fence-misplaced" || id == "missing-tcgen05-fence" ||
+           id == "missing-tcgen05-wait" || id == "scope-too-narrow";
+  };
   std::vector<Finding> causes;
   for (const Finding& f : findings) {
+    if (in_order(f)) continue;
     const auto signals_later = [&](const PartyOf& p, const WaitRecord& r) {
       if (p.party == Party::Async) {
         const Operation& o = operations[p.n];

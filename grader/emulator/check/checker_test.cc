@@ -419,7 +419,7 @@ TEST(CheckerTest, BulkStoresAndGroups) {
        "@%p0 cp.reduce.async.bulk.global.shared::cta.bulk_group.add.u32 [%outp], [data], 16;\n@%p0 "
        "cp.reduce.async.bulk.global.shared::cta.bulk_group.add.u32 [%outp], [data], 16;\n" +
            kCommit + kWaitRead},
-      {"loaded over what a store still reads", "source-overwritten",
+      {"loaded over what a store still reads", "refill-before-release",
        init() + kStore + "\n" + kCommit + kArriveTx + kLoad + " // here\n" + wait("full", 0, "W") + end},
       {"loaded over ordinary writes without a fence", "missing-proxy-fence",
        init() + again + kArriveTx + kLoad + " // here\n" + wait("full", 0, "W")},

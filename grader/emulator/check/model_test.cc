@@ -651,11 +651,12 @@ struct Compared {
 /// copy when somebody waited for groups since: a better name for the same finding.
 std::vector<std::string> alternatives(const std::string& id) {
   const std::string same = ReferenceChecker::kSameInstruction, unread = "source-overwritten",
-                    unwritten = "async-read-before-complete", group = "group-not-awaited";
+                    unwritten = "async-read-before-complete", refill = "refill-before-release",
+                    group = "group-not-awaited";
   if (id == same) return {"data-race", "many-lanes-issue"};
   if (id == "data-race" || id == "many-lanes-issue") return {id, same};
-  if (id == unread || id == unwritten) return {id, group};
-  if (id == group) return {unread, unwritten};
+  if (id == unread || id == unwritten || id == refill) return {id, group};
+  if (id == group) return {unread, unwritten, refill};
   return {id};
 }
 

@@ -668,7 +668,7 @@ inline std::string ReferenceChecker::judge(const ByteAccess& earlier, const Byte
   if (earlier.op == kNone && distance(earlier.thread, later.thread) > 0 && ordered_wide(earlier.node, later.node))
     return "scope-too-narrow";
   if (earlier.op == kNone && later.op == kNone) return "data-race";
-  if (!earlier.write) return earlier.op != kNone ? "source-overwritten" : "refill-before-release";
+  if (!earlier.write) return earlier.op != kNone && later.op == kNone ? "source-overwritten" : "refill-before-release";
   if (!later.write) return earlier.op != kNone ? "async-read-before-complete" : "data-race";
   if (earlier.reduction && later.reduction) {
     *excused = true;

@@ -180,6 +180,9 @@ TEST(TensorRulesTest, AResultIsThereWhenItsCommitWasObserved) {
        begun + here("mbarrier.try_wait.parity.shared::cta.b64 %p8, [done], 0;\n") + kAfter + read + delay("D") + late,
        On::Nominal},
       {"no fence behind the wait", "missing-tcgen05-fence", begun + wait("done", 0, "W") + read_here + finish()},
+      {"no fence, and the issuer's wait for an empty stage was satisfied by a fresh barrier", "missing-tcgen05-fence",
+       ready() + only("%p0", "ISSUED", wait("empty", 1, "E") + mma() + commit("empty") + commit("done")) +
+           wait("done", 0, "W") + read_here + finish()},
       {"the fence before the wait", "missing-tcgen05-fence",
        begun + kAfter + wait("done", 0, "W") + read_here + finish()},
       {"the other fence", "missing-tcgen05-fence", begun + wait("done", 0, "W") + kBefore + read_here + finish()},
