@@ -193,7 +193,7 @@ void collect_diagnostics(const Session& session, Verdict& verdict) {
         verdict.modeled_cycles = run.result.modeled_cycles;
         verdict.shared_memory = shared_memory_of(run.result.trace);
         const trace::Totals& t = run.result.trace.totals;
-        verdict.units = {t.cta_cycles, t.load_busy, t.store_busy, t.mma_busy};
+        verdict.units = {t.cta_cycles, t.load_busy, t.store_busy, t.mma_busy, t.port_busy};
         verdict.timeline = trace::timeline_of(run.result.trace.first_cta, kTimelineColumns);
       }
     } else if (verdict.output.empty() && !results.runs.empty()) {

@@ -53,8 +53,9 @@ struct UnitUse {
   uint64_t load_busy = 0;   ///< their copy engines moved bytes into shared memory
   uint64_t store_busy = 0;  ///< their copy engines moved bytes out of it
   uint64_t mma_busy = 0;    ///< their tensor cores multiplied
+  uint64_t port_busy = 0;   ///< loads or stores held the way that they share
   /// The unit that works longest: no order of the same work is faster than it.
-  uint64_t bound() const { return std::max({load_busy, store_busy, mma_busy}); }
+  uint64_t bound() const { return std::max({load_busy, store_busy, mma_busy, port_busy}); }
 };
 
 /// The result of one exercise.

@@ -143,12 +143,15 @@ SharedMemoryUse shared_memory_from(const Json& j) {
 }
 
 Json units_json(const harness::UnitUse& u) {
-  return {
-      {"cta_cycles", u.cta_cycles}, {"load_busy", u.load_busy}, {"store_busy", u.store_busy}, {"mma_busy", u.mma_busy}};
+  return {{"cta_cycles", u.cta_cycles},
+          {"load_busy", u.load_busy},
+          {"store_busy", u.store_busy},
+          {"mma_busy", u.mma_busy},
+          {"port_busy", u.port_busy}};
 }
 
 harness::UnitUse units_from(const Json& j) {
-  return {j.at("cta_cycles"), j.at("load_busy"), j.at("store_busy"), j.at("mma_busy")};
+  return {j.at("cta_cycles"), j.at("load_busy"), j.at("store_busy"), j.at("mma_busy"), j.at("port_busy")};
 }
 
 Json timeline_json(const trace::Timeline& t) {

@@ -51,7 +51,7 @@ Verdict full_verdict() {
   v.output = "printed";
   v.modeled_cycles = 1234567890123ULL;
   v.shared_memory = {64, 1088, 64, 5, {{{"kernel.cu", 31}, 32, 1024, 32, 32}, {{"kernel.cu", 40}, 16, 48, 16, 3}}};
-  v.units = {1000, 940, 20, 530};
+  v.units = {1000, 940, 20, 530, 700};
   v.timeline = {10, 1010, {0, 100, 90}, {0, 50, 60}, {0, 0, 3}, {12, 1, 0}, 17};
   v.resources = {96, 4104, 16, 24, 32, 65536};
   v.runs = 8;
@@ -144,8 +144,9 @@ TEST(Json, TellsBankConflicts) {
 
 TEST(Json, TellsTheUnits) {
   const json report = json::parse(to_json({full_verdict()}));
-  EXPECT_EQ(report["exercises"][0]["units"],
-            json::parse(R"({"cta_cycles": 1000, "load_busy": 940, "store_busy": 20, "mma_busy": 530})"));
+  EXPECT_EQ(
+      report["exercises"][0]["units"],
+      json::parse(R"({"cta_cycles": 1000, "load_busy": 940, "store_busy": 20, "mma_busy": 530, "port_busy": 700})"));
   EXPECT_EQ(report["exercises"][0]["timeline"], json::parse(R"({
     "begin": 10, "end": 1010, "operations": 17,
     "loads": [0, 100, 90], "mmas": [0, 50, 60], "stores": [0, 0, 3], "threads": [12, 1, 0]})"));

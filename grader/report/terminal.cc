@@ -242,13 +242,14 @@ class Screen {
     };
     const Unit& busiest =
         *std::max_element(std::begin(units), std::end(units), [](auto& a, auto& b) { return a.busy < b.busy; });
+    const std::string which = busiest.busy < use.bound() ? "the loads and stores together" : busiest.bound;
     std::string busy;
     for (const Unit& u : units) {
       if (u.busy > 0) busy += (busy.empty() ? "" : ", ") + std::string(u.name) + " " + share(u.busy);
     }
     // Far from it, the bound says little: the threads have something better to do.
     const bool near = 100 * use.bound() >= kMinShareOfBound * use.cta_cycles;
-    const std::string bound = share(use.bound()) + " of the bound, which is " + busiest.bound;
+    const std::string bound = share(use.bound()) + " of the bound, which is " + which;
     line("  " +
          ink(Ink::Dim, wrap("modeled: " + (near ? bound + " (busy: " + busy + ")" : "busy: " + busy), o_.width, 4, 2)));
     constexpr size_t kNames = 13;  // columns of a unit's name

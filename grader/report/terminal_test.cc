@@ -185,7 +185,7 @@ Verdict pipelined() {
   Verdict v = blank("13a", "gemm-full-empty", 20, 20);
   v.tests = {{"result", "emulator", State::Passed, 20, 20, ""}, {"overlap", "emulator", State::Passed, 0, 0, ""}};
   v.modeled_cycles = 33000;
-  v.units = {31000, 29140, 0, 16430};
+  v.units = {31000, 29140, 0, 16430, 20000};
   v.timeline = {2000, 33000, std::vector<uint8_t>(32, 100), {}, {}, {}, 129};
   v.timeline.mmas = {0, 1, 12, 13, 25, 26, 38, 50, 51, 62, 63, 75, 76, 87, 88, 100,
                      0, 0, 0,  0,  0,  0,  0,  0,  0,  0,  0,  0,  0,  0,  0,  0};
@@ -203,6 +203,13 @@ TEST(Screen, APipelineIsDrawn) {
     tensor core   ▁▁▂▂▃▄▄▅▅▆▆▇▇██
     threads      ▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁
 )"));
+}
+
+TEST(Screen, LoadsAndStoresTogetherCanBeTheBound) {
+  Verdict v = pipelined();
+  v.units = {1000, 300, 650, 0, 900};
+  EXPECT_THAT(render(v, options()), HasSubstr("\n  modeled: 90 % of the bound, which is the loads and stores together "
+                                              "(busy: loads 30 %, stores 65 %)\n"));
 }
 
 TEST(Screen, FarFromTheBoundOnlyTheUnitsAreTold) {

@@ -135,6 +135,9 @@ std::vector<Probe> make_probes() {
   }
   for (uint32_t n : {128, 4096}) copy("bulk.reduce_written", "reduce_written", n, 1, 1).quick_clock = true;
   for (uint32_t n : {1024, 4096, 16384}) copy("bulk.stream_stores", "stream_stores", n, kPieces, kStages);
+  // Smaller pieces would measure the thread that issues, not the copy engine.
+  copy("bulk.stream_in_and_out", "stream_in_and_out", 16384, kPieces, 2 * kStages).quick_clock = true;
+  copy("bulk.stream_in_and_quarter", "stream_in_and_quarter", 16384, kPieces, 2 * kStages).quick_clock = true;
 
   const auto tensor = [&](const char* name, const char* kernel, uint32_t n, ProbeMap map) {
     Probe& p = add(sized(name, n), "tensor", kernel, n, 1);

@@ -9,8 +9,9 @@
 // the same offset is told the bytes that were written there. From then on these are separate operations: the ISA orders
 // them no more than two copies, and observers see them so.
 //
-// The copy engine of an SM moves so many bytes a cycle, in and out beside each other. Transfers in one direction queue,
-// their latencies overlap (machine/timing.h).
+// The copy engine of an SM moves so many bytes a cycle. Loads queue behind loads, and loads and stores share one way
+// between the SM and L2, on which a byte that goes out takes four times as long as one that comes in, and a load goes
+// ahead of stores that wait. Latencies overlap (machine/timing.h).
 #include "grader/emulator/async/copy_engine.h"
 
 #include <fmt/format.h>
@@ -245,13 +246,17 @@ void start(Warp& w, const Inst& inst, int lane, const std::vector<std::shared_pt
                                 : timing.tma_cluster_bytes_per_cycle;
   const uint64_t latency = load ? timing.tma_latency : store ? timing.tma_store_latency : timing.tma_cluster_latency;
   const uint64_t more = store && copies.front()->reduces ? timing.tma_reduce : 0;
-  uint64_t& free = load ? w.cta->load_engine_free : w.cta->store_engine_free;
-  const uint64_t begin = std::max(w.time, free), moved = begin + std::max<uint64_t>(1, info.bytes / rate);
-  free = moved;
-  copies.front()->info.busy_from = begin;
-  copies.front()->info.busy_until = moved;
-  const uint64_t read_at = moved + (store ? timing.tma_store_read : latency / 2) + more;
-  for (const std::shared_ptr<Copy>& copy : copies) start_at(w, inst, lane, copy, read_at, moved + latency + more);
+  Cta& cta = *w.cta;
+  const uint64_t begin = std::max(w.time, load ? cta.load_engine_free : cta.copy_port_free);
+  const uint64_t ready = begin + std::max<uint64_t>(1, info.bytes / rate);
+  AsyncOpInfo& work = copies.front()->info;
+  work.busy_from = begin;
+  work.busy_until = ready;
+  work.port_cycles = load ? info.bytes / timing.tma_port_bytes_per_cycle : ready - begin;
+  cta.copy_port_free = std::max(begin, cta.copy_port_free) + work.port_cycles;
+  if (load) cta.load_engine_free = ready;
+  const uint64_t read_at = ready + (store ? timing.tma_store_read : latency / 2) + more;
+  for (const std::shared_ptr<Copy>& copy : copies) start_at(w, inst, lane, copy, read_at, ready + latency + more);
 }
 
 bool pool_address(const machine::MemoryOperand& m, std::vector<uint32_t>& pool, uint32_t at) {

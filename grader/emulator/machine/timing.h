@@ -65,6 +65,7 @@ struct TimingModel {
   uint16_t tma_store_latency = 0;            ///< issue of a store to written
   uint16_t tma_reduce = 0;                   ///< more, where the store is a reduction
   uint16_t tma_store_bytes_per_cycle = 1;    ///< bytes a cycle, stores
+  uint16_t tma_port_bytes_per_cycle = 1;     ///< of loads on the way that stores take too, at their own rate
   uint16_t tma_cluster_latency = 0;          ///< issue of a copy from shared memory to shared memory to written
   uint16_t tma_cluster_bytes_per_cycle = 1;  ///< bytes a cycle of these
   uint16_t cp_async_latency = 0;             ///< issue to written
@@ -126,6 +127,7 @@ inline constexpr TimingModel kBlackwell{
     .tma_store_latency = 700,           // guess, as a load; on Hopper a wait ends after 9 (bulk.store_written)
     .tma_reduce = 40,                   // Hopper: bulk.reduce_written
     .tma_store_bytes_per_cycle = 32,    // Hopper: bulk.store_read, bulk.stream_stores
+    .tma_port_bytes_per_cycle = 128,    // Hopper: bulk.stream_in_and_out, bulk.stream_in_and_quarter
     .tma_cluster_latency = 56,          // Hopper: cluster.copy
     .tma_cluster_bytes_per_cycle = 32,  // survey (B300): bulk copies in distributed shared memory
     .cp_async_latency = 600,            // SEMA ldgsts_latency 1085–1200 under load; guess for one CTA
@@ -186,6 +188,7 @@ inline constexpr TimingModel kHopper{
     .tma_store_latency = 9,             // bulk.store_written
     .tma_reduce = 40,                   // bulk.reduce_written
     .tma_store_bytes_per_cycle = 32,    // bulk.store_read, bulk.stream_stores
+    .tma_port_bytes_per_cycle = 128,    // bulk.stream_in_and_out, bulk.stream_in_and_quarter
     .tma_cluster_latency = 56,          // cluster.copy
     .tma_cluster_bytes_per_cycle = 21,  // cluster.copy
     .cp_async_latency = 298,            // cp_async.group, cp_async.mbarrier

@@ -169,9 +169,9 @@ struct Cta {
   uint32_t rank = 0;         ///< in the cluster
   uint32_t window = 0;       ///< first address of its shared::cta window: rank << kRankShift
   uint32_t sm = 0;           ///< where it resides
-  /// Time at which its TMA unit can start another transfer into the CTA, and out of it.
+  /// Time at which its TMA unit can start another load, and at which the way that loads and stores share is free.
   ///@{
-  uint64_t load_engine_free = 0, store_engine_free = 0;
+  uint64_t load_engine_free = 0, copy_port_free = 0;
   ///@}
   std::vector<std::byte> smem;            ///< from offset 0; valid from kSharedBase
   std::vector<Warp> warps;                ///< by index

@@ -63,6 +63,7 @@ void Recorder::count_work(const AsyncOpInfo& o) {
   if (cycles == 0) return;
   const bool mma = o.kind == AsyncOpInfo::Kind::Mma, load = o.source_region == machine::Region::Global;
   Totals& t = trace_.totals;
+  t.port_busy += o.port_cycles;
   (mma ? t.mma_busy : load ? t.load_busy : t.store_busy) += cycles;
   if (o.warp->cta->linear != 0) return;
   Activity& a = trace_.first_cta;

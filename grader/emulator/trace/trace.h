@@ -112,6 +112,7 @@ struct Totals {
   uint64_t cta_cycles = 0;            ///< modeled lives of all CTAs, added up
   uint64_t load_busy = 0;             ///< cycles in which their copy engines moved bytes into shared memory …
   uint64_t store_busy = 0;            ///< … and out of it
+  uint64_t port_busy = 0;             ///< cycles in which loads or stores held the way that they share
   uint64_t mma_busy = 0;              ///< cycles in which their tensor cores multiplied
 };
 

@@ -163,3 +163,45 @@ extern "C" __global__ void stream_stores(uint32_t* samples, unsigned char* globa
       });
   bulk_wait();
 }
+
+/// Both ways: stream_loads, and behind each piece that has landed a store of `bytes` from stages of its own, at most
+/// four of which are unread at a time. Measured until the last load has landed and the last store has been read.
+template <int kDivisor>
+__device__ void stream_both_ways(uint32_t* samples, unsigned char* global, uint32_t n, uint32_t zero) {
+  constexpr int kStages = 4, kPieces = 32;
+  const uint32_t barriers = shared_address(shared_bytes), data = barriers + kData, outgoing = data + kStages * n;
+  const uint32_t bytes = n / kDivisor;
+  for (int s = 0; s < kStages; ++s) mbarrier_init(barriers + 8 * s, 1);
+  fence_proxy_async();
+  unsigned char* const to = global + static_cast<uint64_t>(kPieces) * n;
+  const auto start = [&](int piece) {
+    const int stage = piece % kStages;
+    mbarrier_arrive_expect_tx(barriers + 8 * stage, n);
+    bulk_load(data + stage * n, global + static_cast<uint64_t>(piece) * n, n, barriers + 8 * stage);
+  };
+  measure(
+      samples, zero, 0, [] { bulk_wait(); },
+      [&](uint32_t& v) {
+        for (int piece = 0; piece < kStages; ++piece) start(piece);
+#pragma unroll 4
+        for (int piece = 0; piece < kPieces; ++piece) {
+          mbarrier_wait(barriers + 8 * (piece % kStages), piece / kStages & 1, v);
+          if (piece + kStages < kPieces) start(piece + kStages);
+          bulk_store(to + static_cast<uint64_t>(piece) * bytes, outgoing + piece % kStages * n, bytes);
+          bulk_commit();
+          asm volatile("cp.async.bulk.wait_group.read 3;" ::: "memory");
+        }
+        bulk_wait_read();
+      });
+  bulk_wait();
+}
+
+/// As many bytes out as in.
+extern "C" __global__ void stream_in_and_out(uint32_t* samples, unsigned char* global, uint32_t n, uint32_t zero) {
+  stream_both_ways<1>(samples, global, n, zero);
+}
+
+/// A quarter as many bytes out as in.
+extern "C" __global__ void stream_in_and_quarter(uint32_t* samples, unsigned char* global, uint32_t n, uint32_t zero) {
+  stream_both_ways<4>(samples, global, n, zero);
+}
