@@ -13,6 +13,8 @@ KIND is one of
     summary    the table over all OUT/mutants-*.json, also written to OUT/mutants.txt (no EXERCISE)
     architectures  the solution, and with tcgen05 each variant, compiles for every GPU that has what the exercise needs, without
                spills and without a stack frame
+    resources  the table of registers and memory in docs/gpu.md is what `handoff resources --table` prints today (no EXERCISE); with
+               --write it is written
     kept_ptx   what is kept for machines without nvcc is what nvcc makes today (no EXERCISE)
     no_nvcc    without nvcc the kept solutions get full marks, the demo runs, and grading a file is refused in one line (no EXERCISE)
 
@@ -294,6 +296,28 @@ def architectures(program, exercise):
     return problems
 
 
+RESOURCES = re.compile(r"(?<=<!-- begin: handoff resources --table -->\n\n)(.*?)(?=\n<!-- end: handoff resources --table -->)", re.DOTALL)
+
+
+def resources(program, file, write):
+    """(problems, reason to skip): the table in `file` is what the program prints."""
+    run = program.run("resources", "--table")
+    if run.returncode == 2 and "nvcc was not found" in run.stderr:
+        raise NoCompiler(run.stderr.strip())
+    text = file.read_text(encoding="utf-8")
+    kept = RESOURCES.search(text)
+    if run.returncode != 0 or kept is None:
+        return [" ".join(run.stderr.split()) or f"{relative(file)} has no place for the table"], ""
+    if write:
+        file.write_text(RESOURCES.sub(lambda _: run.stdout, text), encoding="utf-8")
+    elif kept[0] != run.stdout:
+        made, now = (text.partition("\n")[0] for text in (kept[0], run.stdout))
+        if made.startswith("ptxas of ") and made != now:
+            return [], f"the table is of another compiler: {made} this is {now}"
+        return [f"{relative(file)}: the table is not what ./handoff resources --table prints; with --write this test renews it"], ""
+    return [], ""
+
+
 def head_of(text, ids):
     """({id, line, core, any}, problem) of a wrong submission's head; `ids` are those of the catalogue."""
     expect, needs = EXPECT.findall(text), NEEDS.findall(text)
@@ -470,14 +494,17 @@ def main():
     parser.add_argument("--handoff", required=True)
     parser.add_argument("--out", type=pathlib.Path, default=pathlib.Path("."))
     parser.add_argument("kind", choices=["catalog", "starter", "solution", "variants", "bypasses", "mutants", "architectures",
-                                         "summary", "kept_ptx", "no_nvcc"])
+                                         "summary", "resources", "kept_ptx", "no_nvcc"])
     parser.add_argument("exercise", nargs="?", default="")
+    parser.add_argument("--write", action="store_true", help="resources: write docs/gpu.md anew instead of comparing")
     arguments = parser.parse_args()
     check_self()
     program, skip = Program(arguments.handoff), ""
     try:
         if arguments.kind == "summary":
             problems, skip = summary(arguments.out)
+        elif arguments.kind == "resources":
+            problems, skip = resources(program, ROOT / "docs/gpu.md", arguments.write)
         elif arguments.kind == "kept_ptx":
             problems, skip = kept_ptx(program)
         elif arguments.kind == "no_nvcc":

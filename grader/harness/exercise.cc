@@ -6,6 +6,9 @@
 #include <array>
 #include <bit>
 #include <cmath>
+#include <cstddef>
+#include <fstream>
+#include <regex>
 
 #include "grader/emulator/machine/memory.h"
 #include "grader/emulator/machine/memory_access.h"
@@ -103,6 +106,15 @@ Case& Case::tensor_map(std::string name, std::string buffer, const device::Tenso
   return *this;
 }
 
+Case& Case::tensor_map_from(std::string name, std::string symbol, std::string buffer) {
+  Parameter p;
+  p.name = std::move(name);
+  p.buffer = std::move(buffer);
+  p.symbol = std::move(symbol);
+  params_.push_back(std::move(p));
+  return *this;
+}
+
 std::string KernelRun::where() const {
   std::string s = device == "emulator" ? machine::to_string(schedule)
                   : repeat == 0        ? std::string("GPU")
@@ -175,34 +187,100 @@ device::Error place_buffers(device::Device& device, const Case& test_case, std::
   return {};
 }
 
+/// TensorMapArguments of exercises/include/tensor_map.cuh, as nvcc lays it out in a module.
+struct TensorMapSymbol {
+  uint32_t tensor_data_type, tensor_rank;
+  uint64_t global_dim[5], global_strides[4];
+  uint32_t box_dim[5], element_strides[5];
+  uint32_t interleave, swizzle, l2_promotion, oob_fill;
+};
+static_assert(sizeof(TensorMapSymbol) == 136 && offsetof(TensorMapSymbol, box_dim) == 80 &&
+              offsetof(TensorMapSymbol, interleave) == 120);
+
+/// The arguments in the submission's constant `symbol`, as they are: the encoder checks them.
+device::Error read_map_arguments(device::Device& device, const std::string& symbol, device::TensorMapArgs* args) {
+  std::array<std::byte, sizeof(TensorMapSymbol)> bytes{};
+  if (const device::Error e = device.read_symbol(symbol, bytes)) {
+    return {fmt::format("{}; the tensor map is made of `extern \"C\" __constant__ TensorMapArguments {}`", e.message,
+                        symbol)};
+  }
+  const auto from = std::bit_cast<TensorMapSymbol>(bytes);
+  args->tensor_data_type = static_cast<device::TensorDataType>(from.tensor_data_type);
+  args->tensor_rank = from.tensor_rank;
+  std::copy(std::begin(from.global_dim), std::end(from.global_dim), args->global_dim.begin());
+  std::copy(std::begin(from.global_strides), std::end(from.global_strides), args->global_strides.begin());
+  std::copy(std::begin(from.box_dim), std::end(from.box_dim), args->box_dim.begin());
+  std::copy(std::begin(from.element_strides), std::end(from.element_strides), args->element_strides.begin());
+  args->interleave = static_cast<device::TensorInterleave>(from.interleave);
+  args->swizzle = static_cast<device::TensorSwizzle>(from.swizzle);
+  args->l2_promotion = static_cast<device::TensorL2Promotion>(from.l2_promotion);
+  args->oob_fill = static_cast<device::TensorOobFill>(from.oob_fill);
+  return {};
+}
+
+/// Where the submission sets the field of its constant `symbol` that `refusal` begins with ("boxDim[0] is 3: …"): the
+/// line that names the field, else that of the constant; line 0 where neither is found. PTX has no lines of variables,
+/// so this reads the source.
+SourcePlace place_of_field(const std::filesystem::path& submission, const std::string& symbol,
+                           const std::string& refusal) {
+  static const std::regex first_word("[A-Za-z0-9]+");
+  std::smatch field;
+  std::regex_search(refusal, field, first_word);
+  const std::regex defines("\\b" + symbol + R"(\s*(=|\{))"), sets("\\b" + field.str() + "\\b");
+  SourcePlace place{submission.filename().string(), 0};
+  std::ifstream source(submission);
+  uint32_t number = 0;
+  for (std::string line; std::getline(source, line);) {
+    number++;
+    const std::string code = line.substr(0, line.find("//"));
+    if (place.line == 0 && std::regex_search(code, defines)) place.line = number;
+    if (place.line != 0 && std::regex_search(code, sets)) return {place.file, number};
+    if (place.line != 0 && code.find("};") != std::string::npos) break;
+  }
+  return place;
+}
+
 /// The map of a parameter, over its buffer. A refusal is told as a diagnostic too: the arguments may be the learner's.
-device::Error encode_map(device::Device& device, const Parameter& p, const std::vector<Buffer>& buffers,
-                         std::array<std::byte, 128>* image, std::vector<Diagnostic>* diagnostics) {
+device::Error encode_map(device::Device& device, const Session& session, const Parameter& p,
+                         const std::vector<Buffer>& buffers, std::array<std::byte, 128>* image,
+                         std::vector<Diagnostic>* diagnostics) {
   const auto over =
       std::find_if(buffers.begin(), buffers.end(), [&p](const Buffer& b) { return b.parameter->name == p.buffer; });
   if (over == buffers.end()) return {fmt::format("tensor map `{}`: the case has no buffer `{}`", p.name, p.buffer)};
-  device::TensorMapArgs args = *p.map;
+  device::TensorMapArgs args;
+  if (p.map) args = *p.map;
+  if (!p.symbol.empty()) {
+    if (device::Error e = read_map_arguments(device, p.symbol, &args)) return e;
+  }
   args.global_address += over->at;
   const device::Error refused = device.encode_tensor_map(args, image);
-  if (!refused) return {};
+  constexpr std::string_view kRefusal = "cuTensorMapEncodeTiled: ";
+  if (!refused.message.starts_with(kRefusal)) return refused;  // none, or it is not the arguments' fault
   Diagnostic d;
   d.id = "bad-tensor-map";
-  d.message = fmt::format("tensor map `{}` over `{}`: {}", p.name, p.buffer, refused.message);
+  if (p.symbol.empty()) {
+    d.message = fmt::format("tensor map `{}` over `{}`: {}", p.name, p.buffer, refused.message);
+  } else {
+    const std::string rule = refused.message.substr(kRefusal.size());
+    d.message = fmt::format("cuTensorMapEncodeTiled refuses `{}`: {}", p.symbol, rule);
+    d.place = place_of_field(session.submission, p.symbol, rule);
+  }
   diagnostics->push_back(d);
   return {d.message};
 }
 
 /// The kernel's arguments, in order.
-device::Error make_arguments(device::Device& device, const Case& test_case, const std::vector<Buffer>& buffers,
-                             std::vector<device::Argument>* args, std::vector<Diagnostic>* diagnostics) {
+device::Error make_arguments(device::Device& device, const Session& session, const Case& test_case,
+                             const std::vector<Buffer>& buffers, std::vector<device::Argument>* args,
+                             std::vector<Diagnostic>* diagnostics) {
   auto buffer = buffers.begin();
   for (const Parameter& p : test_case.parameters()) {
     if (p.is_buffer) {
       if (p.is_passed) args->push_back(device::Argument::pointer(buffer->at));
       ++buffer;
-    } else if (p.map) {
+    } else if (p.is_map()) {
       std::array<std::byte, 128> image;
-      if (device::Error e = encode_map(device, p, buffers, &image, diagnostics)) return e;
+      if (device::Error e = encode_map(device, session, p, buffers, &image, diagnostics)) return e;
       args->push_back(device::Argument::bytes_of(image));
     } else {
       args->push_back(device::Argument::bytes_of(p.value));
@@ -221,7 +299,7 @@ KernelRun run_once(device::Device& device, const Session& session, const Case& t
   std::vector<device::Argument> args;
   std::vector<Buffer> buffers;
   device::Error error = place_buffers(device, test_case, &buffers);
-  if (!error) error = make_arguments(device, test_case, buffers, &args, &run.result.diagnostics);
+  if (!error) error = make_arguments(device, session, test_case, buffers, &args, &run.result.diagnostics);
   if (error) {
     run.result.status = device::LaunchResult::Status::Error;
     run.result.message = error.message;
@@ -269,9 +347,9 @@ Session::Results run_cases(device::Device& device, const Session& session, std::
     return results;
   }
   const bool emulator = device.kind() == "emulator";
-  constexpr int kRepeats = 3;
   std::vector<machine::Schedule> schedules =
-      emulator ? schedules_for(session.options) : std::vector<machine::Schedule>(kRepeats);
+      emulator ? schedules_for(session.options)
+               : std::vector<machine::Schedule>(static_cast<size_t>(std::max(session.options.repeats, 1)));
   for (size_t s = 0; s < schedules.size() && !results.nominal_failed; s++) {
     for (const Case& c : results.cases) {
       KernelRun run = run_once(device, session, c, schedules[s], emulator && s == 0);

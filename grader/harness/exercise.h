@@ -48,7 +48,11 @@ struct Parameter {
   ///@{
   std::optional<device::TensorMapArgs> map;
   std::string buffer;
+  std::string symbol;  ///< not empty: the arguments come from this constant of the submission instead, see
+                       ///< Case::tensor_map_from
   ///@}
+  /// Is this a tensor map, wherever its arguments come from?
+  bool is_map() const { return map.has_value() || !symbol.empty(); }
 };
 
 /// One launch with its input and the expected output.
@@ -103,6 +107,11 @@ class Case {
   /// before or after it. `args.global_address` is relative to the start of the buffer, bytes. Arguments that the
   /// encoder refuses end the run with `bad-tensor-map`.
   Case& tensor_map(std::string name, std::string buffer, const device::TensorMapArgs& args);
+  /// As tensor_map, with the arguments that the submission has in its constant `symbol`, a TensorMapArguments
+  /// (exercises/include/tensor_map.cuh); the tensor begins where the buffer does. The run ends with one line where
+  /// there is no such constant, and with `bad-tensor-map`, at the line of the field, where the encoder refuses the
+  /// arguments.
+  Case& tensor_map_from(std::string name, std::string symbol, std::string buffer);
 
   const std::string& name() const { return name_; }                     ///< as given
   const device::LaunchConfig& config() const { return config_; }        ///< grid, block, shared memory

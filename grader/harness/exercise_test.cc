@@ -4,10 +4,14 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstring>
+#include <filesystem>
+#include <fstream>
 #include <limits>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "grader/harness/session.h"
@@ -235,15 +239,16 @@ Case tile_case(const device::TensorMapArgs& args, const std::string& buffer = "a
   for (uint32_t k = 0; k < 32; k++) expected[k] = 1000 + 16 * (2 + k / 8) + 4 + k % 8;
   return Case("tile").block(32).in("a", a).only_by_map().tensor_map("map", buffer, args).out("out", expected);
 }
-Session::Results run_tile(const Case& c) {
+Session::Results run_tile(const Case& c, const std::string& ptx = kTileKernel,
+                          const std::filesystem::path& submission = "kernel.cu") {
   ExerciseInfo exercise;
   exercise.kernel = "k";
   CompileResult compiled;
-  compiled.ptx = kTileKernel;
+  compiled.ptx = ptx;
   Session session;
   session.exercise = &exercise;
   session.compiled = &compiled;
-  session.submission = "kernel.cu";
+  session.submission = submission;
   const auto device = device::make_emulated_device();
   return run_cases(*device, session, {c});
 }
@@ -274,6 +279,161 @@ TEST(TensorMap, OfABufferThatIsNotThere) {
   const Session::Results results = run_tile(tile_case(tile_map(), "b"));
   ASSERT_EQ(results.runs.size(), 1U);
   EXPECT_EQ(results.runs[0].result.message, "tensor map `map`: the case has no buffer `b`");
+}
+
+// --- tensor maps whose arguments are the submission's ----------------------------------------------------------------
+
+/// The bytes of a TensorMapArguments (exercises/include/tensor_map.cuh) in 34 words, low word first.
+using MapWords = std::array<uint32_t, 34>;
+
+/// What tile_map() says, but the tensor starts where the buffer does.
+MapWords map_words() {
+  MapWords w{};
+  w[0] = 2;              // tensorDataType: UINT32
+  w[1] = 2;              // tensorRank
+  w[2] = 16, w[4] = 8;   // globalDim
+  w[12] = 64;            // globalStrides
+  w[20] = 8, w[21] = 4;  // boxDim
+  w[25] = 1, w[26] = 1;  // elementStrides
+  return w;              // interleave, swizzle, l2Promotion, oobFill at 30 to 33
+}
+
+/// The kernel above in a module with the constant `the_map`; `words` as many as are wanted.
+std::string with_constant(const MapWords& words, size_t count = 34) {
+  std::string values;
+  for (size_t k = 0; k < count; k++) values += (k == 0 ? "" : ", ") + std::to_string(words[k]);
+  std::string ptx = kTileKernel;
+  const std::string before = ".shared .align 128";
+  return ptx.insert(ptx.find(before),
+                    ".const .align 8 .b32 the_map[" + std::to_string(count) + "] = {" + values + "};\n");
+}
+
+/// A tensor of 16 × `rows` words that fills its buffer; the kernel's box ends with row 4.
+Case case_from(const std::string& symbol, uint32_t rows = 8, const std::string& buffer = "a") {
+  std::vector<uint32_t> a(16 * rows), expected(32);
+  for (uint32_t k = 0; k < a.size(); k++) a[k] = 1000 + k;
+  for (uint32_t k = 0; k < 32; k++) expected[k] = 1000 + 16 * (1 + k / 8) + 4 + k % 8;
+  return Case("tile").block(32).in("a", a).only_by_map().tensor_map_from("map", symbol, buffer).out("out", expected);
+}
+
+/// The only run of `c` there was, which did not even start: its message.
+std::string refusal(const Session::Results& results) {
+  EXPECT_EQ(results.runs.size(), 1U);
+  if (results.runs.empty()) return {};
+  EXPECT_EQ(results.runs[0].result.status, device::LaunchResult::Status::Error);
+  return results.runs[0].result.message;
+}
+
+TEST(TensorMapFrom, TheSubmissionSaysWhatIsCopied) {
+  const Session::Results results = run_tile(case_from("the_map"), with_constant(map_words()));
+  EXPECT_EQ(results.error, "");
+  EXPECT_EQ(results.runs.size(), 8U);
+  for (const KernelRun& run : results.runs) {
+    EXPECT_EQ(run.result.message, "");
+    EXPECT_TRUE(run.outputs.right()) << run.where() << ": " << run.outputs.first;
+  }
+}
+
+TEST(TensorMapFrom, EveryFieldReachesTheEncoder) {
+  struct Change {
+    size_t word;
+    uint32_t value;
+    const char* complaint;
+  };
+  for (const Change& c :
+       {Change{0, 99, "tensorDataType is 99"}, Change{1, 6, "tensorRank is 6"},
+        Change{3, 2, "globalDim[0] is 8589934608"}, Change{4, 0, "globalDim[1] is 0"},
+        Change{12, 40, "globalStrides[0] is 40"}, Change{13, 0x100, "globalStrides[0] is 1099511627840"},
+        Change{20, 3, "boxDim[0] is 3"}, Change{21, 257, "boxDim[1] is 257"}, Change{25, 9, "elementStrides[0] is 9"},
+        Change{26, 0, "elementStrides[1] is 0"}, Change{30, 1, "tensorRank is 2"}, Change{31, 7, "swizzle is 7"},
+        Change{32, 4, "l2Promotion is 4"},
+        Change{33, 1, "oobFill is CU_TENSOR_MAP_FLOAT_OOB_FILL_NAN_REQUEST_ZERO_FMA"}}) {
+    MapWords words = map_words();
+    words[c.word] = c.value;
+    const Session::Results results = run_tile(case_from("the_map"), with_constant(words));
+    EXPECT_THAT(refusal(results), HasSubstr(std::string("cuTensorMapEncodeTiled refuses `the_map`: ") + c.complaint));
+    ASSERT_EQ(results.runs[0].result.diagnostics.size(), 1U);
+    EXPECT_EQ(results.runs[0].result.diagnostics[0].id, "bad-tensor-map");
+    EXPECT_EQ(results.runs[0].result.diagnostics[0].message, results.runs[0].result.message);
+  }
+  // Dimensions and strides beyond the second are the encoder's business from rank 3 on.
+  MapWords words = map_words();
+  words[1] = 5;
+  words[6] = words[8] = words[10] = 1;
+  words[14] = words[16] = words[18] = 512;
+  words[22] = words[23] = words[24] = 1;
+  words[27] = words[28] = words[29] = 1;
+  for (const auto& [word, complaint] : {std::pair<size_t, const char*>{10, "globalDim[4] is 0"},
+                                        {18, "globalStrides[3] is 8 bytes"},
+                                        {24, "boxDim[4] is 0"},
+                                        {29, "elementStrides[4] is 0"}}) {
+    MapWords changed = words;
+    changed[word] = word == 18 ? 8 : 0;
+    EXPECT_THAT(refusal(run_tile(case_from("the_map"), with_constant(changed))), HasSubstr(complaint));
+  }
+}
+
+TEST(TensorMapFrom, AConstantThatIsNotThere) {
+  const Session::Results results = run_tile(case_from("image_map"), with_constant(map_words()));
+  EXPECT_EQ(refusal(results),
+            "the module has no variable image_map; the tensor map is made of `extern \"C\" __constant__ "
+            "TensorMapArguments image_map`");
+  EXPECT_TRUE(results.runs[0].result.diagnostics.empty());
+}
+
+TEST(TensorMapFrom, AConstantOfAnotherSize) {
+  const Session::Results results = run_tile(case_from("the_map"), with_constant(map_words(), 33));
+  EXPECT_EQ(refusal(results),
+            "variable the_map has 132 bytes, expected 136; the tensor map is made of `extern \"C\" __constant__ "
+            "TensorMapArguments the_map`");
+  EXPECT_TRUE(results.runs[0].result.diagnostics.empty());
+}
+
+TEST(TensorMapFrom, ABufferThatIsNotThere) {
+  EXPECT_EQ(refusal(run_tile(case_from("the_map", 8, "b"), with_constant(map_words()))),
+            "tensor map `map`: the case has no buffer `b`");
+}
+
+// The map promises rows 0 to 7, and the buffer ends with row 2: nothing beyond it is read.
+TEST(TensorMapFrom, ATensorLargerThanItsBuffer) {
+  const Session::Results results = run_tile(case_from("the_map", 3), with_constant(map_words()));
+  ASSERT_EQ(results.runs.size(), 1U);
+  EXPECT_EQ(results.runs[0].result.status, device::LaunchResult::Status::Fault);
+  ASSERT_EQ(results.runs[0].result.diagnostics.size(), 1U);
+  const Diagnostic& d = results.runs[0].result.diagnostics[0];
+  EXPECT_EQ(d.id, "out-of-bounds");
+  EXPECT_THAT(d.message, AllOf(HasSubstr("a tensor copy reads 32 bytes"), HasSubstr("`a`")));
+  EXPECT_THAT(d.hint, HasSubstr("globalDim"));
+}
+
+/// The line of the diagnostic for map_words() with a box of three columns, if the submission reads so.
+uint32_t line_of_refusal(const std::string& source) {
+  const std::filesystem::path file = std::filesystem::path(::testing::TempDir()) / "refused.cu";
+  std::ofstream(file) << source;
+  MapWords words = map_words();
+  words[20] = 3;
+  const Session::Results results = run_tile(case_from("the_map"), with_constant(words), file);
+  std::filesystem::remove(file);
+  if (results.runs.empty() || results.runs[0].result.diagnostics.empty()) return 999;
+  const SourcePlace& place = results.runs[0].result.diagnostics[0].place;
+  EXPECT_EQ(place.file, "refused.cu");
+  return place.line;
+}
+
+TEST(TensorMapFrom, ARefusalIsToldAtTheLineOfTheField) {
+  EXPECT_EQ(line_of_refusal("#include \"tensor_map.cuh\"\n"
+                            "// the_map = boxDim\n"
+                            "int boxDim;\n"
+                            "extern \"C\" __constant__ TensorMapArguments the_map = {\n"
+                            "    .tensorRank = 2,  // not boxDim\n"
+                            "    .boxDim = {3, 4},\n"
+                            "};\n"),
+            6U);
+  // Fields without names: the constant.
+  EXPECT_EQ(
+      line_of_refusal("\nextern \"C\" __constant__ TensorMapArguments the_map{\n    UINT32, 2,\n};\nint boxDim;\n"),
+      2U);
+  EXPECT_EQ(line_of_refusal("/* made by a macro */\n"), 0U);
 }
 
 // --- matchers --------------------------------------------------------------------------------------------------------

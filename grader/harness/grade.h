@@ -23,9 +23,14 @@ struct GradeOptions {
   std::string device = "auto";   ///< auto | emulator | cuda
   std::string schedule = "all";  ///< all, or the name of one schedule
   std::optional<uint64_t> seed;  ///< of the random schedule; none: the harness's own seeds
+  int repeats = 3;               ///< launches of each case on a GPU, at least 1; what goes wrong there may be rare
   bool verbose = false;          ///< nothing is shortened
   OpenGpu open_gpu;              ///< which GPU; none: the machine's first
 };
+
+/// Why `exercise` cannot run on `gpu`, whatever the submission: "needs tcgen05 (sm_100, sm_103); this GPU is NVIDIA
+/// H200 (sm_90)". Empty where it can.
+std::string why_not_on(const device::Device& gpu, const ExerciseInfo& exercise);
 
 /// Grades one compiled submission in this process (GoogleTest inside).
 Verdict grade(const ExerciseInfo& exercise, const std::filesystem::path& submission_file, const CompileResult& compiled,

@@ -20,6 +20,7 @@
 #include "grader/device/device.h"
 #include "grader/harness/exercise.h"
 #include "grader/harness/process.h"
+#include "grader/harness/session.h"
 
 namespace handoff::harness {
 namespace {
@@ -274,7 +275,7 @@ TEST(Grade, CudaWithoutAGpuCannotBeGraded) {
 // ---------------------------------------------------------------------------------
 
 /// A GPU of which only its properties matter; nothing is ever asked to run on it.
-class UnusedGpu final : public device::Device {
+class UnusedGpu : public device::Device {
  public:
   UnusedGpu(std::string name, int capability, bool tcgen05)
       : name_(std::move(name)), capability_(capability), tcgen05_(tcgen05) {}
@@ -304,6 +305,36 @@ class UnusedGpu final : public device::Device {
   int capability_;
   bool tcgen05_;
 };
+
+/// A GPU that launches anything, and counts.
+class CountingGpu final : public UnusedGpu {
+ public:
+  CountingGpu() : UnusedGpu("Counting GPU", 90, false) {}
+  device::Error load(const device::ModuleImage&) override { return {}; }
+  device::Error find_kernel(std::string_view, device::KernelInfo*) override { return {}; }
+  device::LaunchResult launch(std::string_view, const device::LaunchConfig&,
+                              std::span<const device::Argument>) override {
+    ++launches;
+    return {};
+  }
+  int launches = 0;
+};
+
+TEST(Repeats, AGpuLaunchesEachCaseAsOftenAsAskedFor) {
+  ExerciseInfo exercise;
+  exercise.kernel = "k";
+  Session session;
+  session.exercise = &exercise;
+  for (const int repeats : {3, 20}) {
+    CountingGpu gpu;
+    session.options.repeats = repeats;
+    const Session::Results results = run_cases(gpu, session, {Case("one"), Case("two")});
+    EXPECT_EQ(gpu.launches, 2 * repeats);
+    ASSERT_FALSE(results.runs.empty());
+    EXPECT_EQ(results.runs.back().repeat, repeats - 1);
+  }
+  EXPECT_EQ(GradeOptions().repeats, 3);
+}
 
 struct Gpu {
   const char* name;

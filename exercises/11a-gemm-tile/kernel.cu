@@ -1,0 +1,149 @@
+// 11a gemm-tile: tensor copies bring the operands, the tensor core multiplies them, the threads store the result.
+//
+//   d[r][c] = sum over i of a[r][i] * b[c][i],   0 <= i < 64 * k_tiles
+//
+// a is M x K, b is N x K, both row-major (K-major operands) and both bf16 or both f16, as `type` says; d is M x N,
+// float, row-major, so that n is the distance of its rows. M and N are multiples of 128. Block (x, y) computes the tile
+// of 128 x 128 elements of d that starts at row 128 * y, column 128 * x. 128 threads. k_tiles may be 0; then d is 0.
+//
+// The tensor maps describe a and b as boxes of 128 rows x 64 columns with the 128-byte swizzle. One box of each is a K
+// tile; there is room for one, the stage:
+//
+//            copies                        MMAs                        tcgen05.ld
+//   a, b ------------->  stage  ------------------------>  accumulator  ------------->  d
+//            |                         |             |
+//            | full: loaded            |             | accumulator_full: the sum is complete
+//            v                         |             v
+//            thread 0 <----------------+             every thread
+//            multiplies, loads again     empty: multiplied
+//
+// Dynamic shared memory: 32768 bytes, the stage.
+// Chapter: chapters/11-gemm/README.md
+#include <cuda.h>
+
+#include "course.cuh"
+#include "descriptors.cuh"
+
+constexpr int kTileM = 128;                       // rows of a and d that a block works on
+constexpr int kTileN = 128;                       // rows of b, which are columns of d
+constexpr int kTileK = 64;                        // columns of a and b in one K tile
+constexpr int kRowBytes = kTileK * 2;             // 128: a K tile is one panel of the 128-byte swizzle
+constexpr int kSliceBytes = 32;                   // of each row, in one MMA: 16 columns
+constexpr int kSlices = kRowBytes / kSliceBytes;  // 4 MMAs for one K tile
+constexpr int kTileBytes = kTileM * kRowBytes;    // 16384, of a; b's tile is as large
+constexpr int kStageBytes = 2 * kTileBytes;       // a's tile, then b's; each starts at a multiple of 1024
+
+// Brings K tile k of a and b into `stage`. One thread calls it. It returns at once; `full` completes its phase when
+// both tiles are there.
+__device__ void load_tiles(const CUtensorMap* map_a, const CUtensorMap* map_b, uint8_t* stage, uint64_t* full, int k) {
+  // TODO(1): arrive on `full` and announce the bytes of both tiles; then two tensor copies, of a's tile to `stage`, of
+  // b's tile behind it. Which column of a and b does K tile k start at, and which row of each does this block need?
+  // end TODO(1)
+}
+
+// Issues the MMAs of one K tile: the product of the tiles in `stage` is added to the accumulator, or starts the sum if
+// `first`. One thread calls it, the same for all K tiles: MMAs of one thread on one accumulator run in order
+// (§9.7.16.6.2), so that nothing is needed between them.
+__device__ void multiply_tiles(const uint8_t* stage, uint32_t accumulator, uint32_t instruction, bool first) {
+  for (int slice = 0; slice < kSlices; slice++) {
+    const uint8_t* const start = stage + slice * kSliceBytes;
+    const uint64_t a = ptx::smem_descriptor(start, 0, 8 * kRowBytes, ptx::swizzle::bytes_128);
+    const uint64_t b = ptx::smem_descriptor(start + kTileBytes, 0, 8 * kRowBytes, ptx::swizzle::bytes_128);
+    const bool add = !first || slice > 0;  // nobody has written the accumulator before the first MMA of the sum
+    ptx::tcgen05_mma(ptx::kind_f16, ptx::cta_group_1, accumulator, a, b, instruction, add);
+  }
+}
+
+// Stores 32 rows of d's tile, one a thread, which are as many lanes of tensor memory. `d_tile` is where the block's
+// tile of d begins. A whole warp calls it, and it must be one that reaches these lanes (§9.7.16.8).
+__device__ void store_rows(uint32_t accumulator, int first_row, float* d_tile, int n) {
+  const uint32_t lanes = accumulator + (static_cast<uint32_t>(first_row) << 16);
+  float* const row = d_tile + static_cast<size_t>(first_row + threadIdx.x % 32) * n;
+  for (int column = 0; column < kTileN; column += 32) {
+    uint32_t v[32];  // the bits of 32 floats
+    ptx::tcgen05_ld_32x32b(v, lanes + column);
+    // Wait. Producer: tensor memory. Consumer: this warp. Changes hands: the registers in `v`.
+    ptx::tcgen05_wait_ld();
+    for (int i = 0; i < 32; i += 4) {
+      *reinterpret_cast<uint4*>(row + column + i) = make_uint4(v[i], v[i + 1], v[i + 2], v[i + 3]);
+    }
+  }
+}
+
+// An empty sum is 0. No MMA would run, and an accumulator that no MMA has written holds anything.
+__device__ void store_zeros(float* d_tile, int n) {
+  for (int i = threadIdx.x; i < kTileM * kTileN / 4; i += blockDim.x) {
+    const int row = i / (kTileN / 4), column = i % (kTileN / 4) * 4;
+    *reinterpret_cast<float4*>(d_tile + static_cast<size_t>(row) * n + column) = make_float4(0, 0, 0, 0);
+  }
+}
+
+extern "C" __global__ void __launch_bounds__(128)
+    gemm_tile(const __grid_constant__ CUtensorMap map_a, const __grid_constant__ CUtensorMap map_b, float* d, int n,
+              int k_tiles, ptx::element type) {
+  extern __shared__ __align__(1024) uint8_t stage[];
+  __shared__ uint64_t full;              // phase k: K tile k is in the stage
+  __shared__ uint64_t empty;             // phase k: the MMAs of K tile k are complete
+  __shared__ uint64_t accumulator_full;  // one phase: the MMAs of all K tiles are complete
+  __shared__ uint32_t tmem_slot;         // where the allocation leaves the address of its first column
+
+  float* const d_tile = d + static_cast<size_t>(blockIdx.y) * kTileM * n + blockIdx.x * kTileN;
+  if (k_tiles == 0) {
+    store_zeros(d_tile, n);
+    return;
+  }
+
+  const int warp = threadIdx.x / 32;
+  const uint32_t columns = kTileN;  // of tensor memory: one for each column of d's tile, and a power of two
+  if (warp == 0) {
+    ptx::tcgen05_alloc(ptx::cta_group_1, &tmem_slot, columns);
+    ptx::tcgen05_relinquish_alloc_permit(ptx::cta_group_1);  // this block allocates no more
+  }
+  if (threadIdx.x == 0) {
+    ptx::mbarrier_init(&full, 1);              // one arrival a phase: that of the thread which issues the copies
+    ptx::mbarrier_init(&empty, 1);             // one arrival a phase: the commit's
+    ptx::mbarrier_init(&accumulator_full, 1);  // one arrival: the last commit's
+    // Makes the inits visible to the async proxy, by way of which copies count bytes and commits arrive. Required
+    // (§9.7.13.4).
+    ptx::fence_mbarrier_init(ptx::sem_release, ptx::scope_cluster);
+  }
+  // Block barrier. Producers: warp 0, which allocated; thread 0, which made the barriers. Consumers: every thread,
+  // which takes the address in `tmem_slot` and the barriers. No tcgen05 fence: alloc is synchronous, and it writes the
+  // address as an ordinary store does (§9.7.16.6.1).
+  __syncthreads();
+  const uint32_t accumulator = tmem_slot;
+  const uint32_t instruction = ptx::instruction_descriptor(type, kTileM, kTileN);
+
+  if (threadIdx.x == 0) {
+    uint32_t parity = 0;  // of phase k, on both barriers
+    for (int k = 0; k < k_tiles; k++) {
+      // TODO(2): wait until the stage may be loaded. K tile k - 1 must be multiplied; before K tile 0 there is none,
+      // and the wait must pass.
+      // end TODO(2)
+      load_tiles(&map_a, &map_b, stage, &full, k);
+
+      // TODO(3): wait until K tile k is in the stage, multiply it, and let the tensor core arrive on `empty` when it
+      // has. Which phases do the next waits, on both barriers, ask for?
+      // end TODO(3)
+    }
+    // TODO(4): all MMAs are issued. Let the tensor core tell every thread when they are complete.
+    // end TODO(4)
+  }
+
+  // TODO(5): every thread waits until the sum is complete, and its tcgen05.ld come after that.
+  // end TODO(5)
+
+  store_rows(accumulator, warp * 32, d_tile, n);  // warps 0 to 3: each has its own quarter of the lanes
+
+  // Orders this thread's tcgen05.ld before the barrier. Habit: §9.7.16.6 asks for it where another thread's
+  // asynchronous tcgen05 operation follows; dealloc is none, and wait::ld has completed the loads.
+  ptx::tcgen05_fence_before_thread_sync();
+  // Block barrier. Producer: every warp that read the accumulator. Consumer: warp 0. Changes hands: the accumulator,
+  // free.
+  __syncthreads();
+  if (warp == 0) {
+    // Orders what follows after the barrier. Habit, as above.
+    ptx::tcgen05_fence_after_thread_sync();
+    ptx::tcgen05_dealloc(ptx::cta_group_1, accumulator, columns);
+  }
+}

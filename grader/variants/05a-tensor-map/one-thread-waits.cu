@@ -1,0 +1,51 @@
+// Variant: the bytes are announced behind the copy, and one thread waits on behalf of the block.
+#include "course.cuh"
+#include "tensor_map.cuh"
+
+constexpr int kColumns = 72;
+constexpr int kRows = 460;
+constexpr int kPitch = 76;
+constexpr int kTileColumns = 32;
+constexpr int kTileRows = 16;
+
+extern "C" __constant__ TensorMapArguments image_map = {
+    .tensorDataType = CU_TENSOR_MAP_DATA_TYPE_FLOAT32,
+    .tensorRank = 2,
+    .globalDim = {kColumns, kRows},
+    .globalStrides = {kPitch * sizeof(float)},
+    .boxDim = {kTileColumns, kTileRows},
+    .elementStrides = {1, 1},
+    .interleave = CU_TENSOR_MAP_INTERLEAVE_NONE,
+    .swizzle = CU_TENSOR_MAP_SWIZZLE_NONE,
+    .l2Promotion = CU_TENSOR_MAP_L2_PROMOTION_NONE,
+    .oobFill = CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE,
+};
+
+extern "C" __global__ void copy_tiles(const __grid_constant__ CUtensorMap image, float* out, int x0, int y0) {
+  __shared__ alignas(128) float tile[kTileRows][kTileColumns];
+  __shared__ uint64_t full;
+
+  if (threadIdx.x == 0) {
+    ptx::mbarrier_init(&full, 1);
+    ptx::fence_mbarrier_init(ptx::sem_release, ptx::scope_cluster);
+  }
+  __syncthreads();
+
+  if (threadIdx.x == 0) {
+    const int32_t start[2] = {x0 + kTileColumns * static_cast<int>(blockIdx.x),
+                              y0 + kTileRows * static_cast<int>(blockIdx.y)};
+    ptx::cp_async_bulk_tensor(ptx::space_cluster, ptx::space_global, tile, &image, start, &full);
+    ptx::mbarrier_arrive_expect_tx(ptx::sem_release, ptx::scope_cta, ptx::space_shared, &full, sizeof tile);
+  }
+  if (threadIdx.x == blockDim.x - 1) {
+    while (!ptx::mbarrier_try_wait_parity(&full, 0)) {
+    }
+  }
+  __syncthreads();
+
+  constexpr int kElements = kTileColumns * kTileRows;
+  float* mine = out + kElements * (blockIdx.y * gridDim.x + blockIdx.x);
+  for (int i = threadIdx.x; i < kElements; i += blockDim.x) {
+    mine[i] = tile[i / kTileColumns][i % kTileColumns];
+  }
+}

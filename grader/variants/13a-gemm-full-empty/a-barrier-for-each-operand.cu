@@ -1,0 +1,177 @@
+// Right: a and b have a `full` barrier each, with the bytes of one tile; b is loaded first. The multiplying lane waits
+// for both.
+#include <cuda.h>
+
+#include "course.cuh"
+#include "descriptors.cuh"
+
+constexpr int kTileM = 128;                       // rows of a and d that a block works on
+constexpr int kTileN = 128;                       // rows of b, which are columns of d
+constexpr int kTileK = 64;                        // columns of a and b in one K tile
+constexpr int kRowBytes = kTileK * 2;             // 128: a K tile is one panel of the 128-byte swizzle
+constexpr int kSliceBytes = 32;                   // of each row, in one MMA: 16 columns
+constexpr int kSlices = kRowBytes / kSliceBytes;  // 4 MMAs for one K tile
+constexpr int kTileBytes = kTileM * kRowBytes;    // 16384, of a; b's tile is as large
+constexpr int kStageBytes = 2 * kTileBytes;       // a's tile, then b's; each starts at a multiple of 1024
+constexpr int kMaxStages = 6;                     // K tile k passes through stage k % stages
+constexpr int kLoadWarp = 0, kMultiplyWarp = 1;   // the other four warps store
+
+// Brings K tile k of one operand, from row `row` on, to `tile`. One thread calls it. It returns at once; `full`
+// completes its phase when the tile is there.
+__device__ void load_tile(const CUtensorMap* map, uint8_t* tile, uint64_t* full, int k, int row) {
+  // Arrive. Producer: the copy engine, on this thread's behalf. Consumer: the thread that issues the MMAs. Changes
+  // hands: the tile, full, once this one arrival is in and all bytes announced here have landed.
+  ptx::mbarrier_arrive_expect_tx(ptx::sem_release, ptx::scope_cta, ptx::space_shared, full, kTileBytes);
+  ptx::cp_async_bulk_tensor(ptx::space_cluster, ptx::space_global, tile, map, {k * kTileK, row}, full);
+}
+
+// Issues the MMAs of one K tile: the product of the tiles in `stage` is added to the accumulator, or starts the sum if
+// `first`. One thread calls it, the same for all K tiles: MMAs of one thread on one accumulator run in order
+// (§9.7.16.6.2), so that nothing is needed between them.
+__device__ void multiply_tiles(const uint8_t* stage, uint32_t accumulator, uint32_t instruction, bool first) {
+  for (int slice = 0; slice < kSlices; slice++) {
+    const uint8_t* const start = stage + slice * kSliceBytes;
+    const uint64_t a = ptx::smem_descriptor(start, 0, 8 * kRowBytes, ptx::swizzle::bytes_128);
+    const uint64_t b = ptx::smem_descriptor(start + kTileBytes, 0, 8 * kRowBytes, ptx::swizzle::bytes_128);
+    const bool add = !first || slice > 0;  // nobody has written the accumulator before the first MMA of the sum
+    ptx::tcgen05_mma(ptx::kind_f16, ptx::cta_group_1, accumulator, a, b, instruction, add);
+  }
+}
+
+// Stores 32 rows of d's tile, one a thread, which are as many lanes of tensor memory. `d_tile` is where the block's
+// tile of d begins. A whole warp calls it, and it must be one that reaches these lanes (§9.7.16.8).
+__device__ void store_rows(uint32_t accumulator, int first_row, float* d_tile, int n) {
+  const uint32_t lanes = accumulator + (static_cast<uint32_t>(first_row) << 16);
+  float* const row = d_tile + static_cast<size_t>(first_row + threadIdx.x % 32) * n;
+  for (int column = 0; column < kTileN; column += 32) {
+    uint32_t v[32];  // the bits of 32 floats
+    ptx::tcgen05_ld_32x32b(v, lanes + column);
+    // Wait. Producer: tensor memory. Consumer: this warp. Changes hands: the registers in `v`.
+    ptx::tcgen05_wait_ld();
+    for (int i = 0; i < 32; i += 4) {
+      *reinterpret_cast<uint4*>(row + column + i) = make_uint4(v[i], v[i + 1], v[i + 2], v[i + 3]);
+    }
+  }
+}
+
+// An empty sum is 0. No MMA would run, and an accumulator that no MMA has written holds anything.
+__device__ void store_zeros(float* d_tile, int n) {
+  for (int i = threadIdx.x; i < kTileM * kTileN / 4; i += blockDim.x) {
+    const int row = i / (kTileN / 4), column = i % (kTileN / 4) * 4;
+    *reinterpret_cast<float4*>(d_tile + static_cast<size_t>(row) * n + column) = make_float4(0, 0, 0, 0);
+  }
+}
+
+extern "C" __global__ void __launch_bounds__(192)
+    gemm_full_empty(const __grid_constant__ CUtensorMap map_a, const __grid_constant__ CUtensorMap map_b, float* d,
+                    int n, int k_tiles, ptx::element type, int stages) {
+  extern __shared__ __align__(1024) uint8_t ring[];            // `stages` times kStageBytes
+  __shared__ uint64_t full_a[kMaxStages], full_b[kMaxStages];  // phase p: the stage's K tile number p of a, of b
+  __shared__ uint64_t empty[kMaxStages];  // phase p of empty[s]: the MMAs of that K tile are complete
+  __shared__ uint64_t accumulator_full;   // one phase: the MMAs of all K tiles are complete
+  __shared__ uint32_t tmem_slot;          // where the allocation leaves the address of its first column
+
+  float* const d_tile = d + static_cast<size_t>(blockIdx.y) * kTileM * n + blockIdx.x * kTileN;
+  if (k_tiles == 0) {
+    store_zeros(d_tile, n);
+    return;
+  }
+
+  const int warp = threadIdx.x / 32;
+  const uint32_t columns = kTileN;  // of tensor memory: one for each column of d's tile, and a power of two
+  if (warp == 0) {
+    ptx::tcgen05_alloc(ptx::cta_group_1, &tmem_slot, columns);
+    ptx::tcgen05_relinquish_alloc_permit(ptx::cta_group_1);  // this block allocates no more
+  }
+  if (threadIdx.x == 0) {
+    for (int s = 0; s < stages; s++) {
+      ptx::mbarrier_init(&full_a[s], 1);  // one arrival a phase: that of the lane which issues the copy
+      ptx::mbarrier_init(&full_b[s], 1);  // the same
+      ptx::mbarrier_init(&empty[s], 1);   // one arrival a phase: the commit's
+    }
+    ptx::mbarrier_init(&accumulator_full, 1);  // one arrival: the last commit's
+    // Makes the inits visible to the async proxy, by way of which copies count bytes and commits arrive. Required
+    // (§9.7.13.4).
+    ptx::fence_mbarrier_init(ptx::sem_release, ptx::scope_cluster);
+  }
+  // Block barrier. Producers: warp 0, which allocated; thread 0, which made the barriers. Consumers: every thread,
+  // which takes the address in `tmem_slot` and the barriers. No tcgen05 fence: alloc is synchronous, and it writes the
+  // address as an ordinary store does (§9.7.16.6.1).
+  __syncthreads();
+  const uint32_t accumulator = tmem_slot;
+  const uint32_t instruction = ptx::instruction_descriptor(type, kTileM, kTileN);
+
+  if (warp == kLoadWarp) {
+    if (ptx::elect_one()) {
+      int stage = 0;        // of K tile k
+      uint32_t parity = 0;  // of the round that K tile k belongs to: 0 for the first `stages` K tiles, then 1, …
+      for (int k = 0; k < k_tiles; k++) {
+        // Wait. Producer of the empty stage: the tensor core, by way of the commit. Consumer: this lane, on the copy
+        // engine's behalf. Changes hands: the right to overwrite the stage. Round r waits for phase r - 1 of `empty`,
+        // whose parity is the other one; round 0 asks a fresh barrier for parity 1, and the answer is true at once. No
+        // fence before the copies: MMAs read the stage through the async proxy, and copies write it through the same.
+        while (!ptx::mbarrier_try_wait_parity(&empty[stage], parity ^ 1)) {
+        }
+        uint8_t* const tiles = ring + stage * kStageBytes;
+        load_tile(&map_b, tiles + kTileBytes, &full_b[stage], k, blockIdx.x * kTileN);
+        load_tile(&map_a, tiles, &full_a[stage], k, blockIdx.y * kTileM);
+        if (++stage == stages) {  // once around the ring: stage 0 again, and the next phase of every barrier
+          stage = 0;
+          parity ^= 1;
+        }
+      }
+    }
+  } else if (warp == kMultiplyWarp) {
+    if (ptx::elect_one()) {
+      int stage = 0;
+      uint32_t parity = 0;
+      for (int k = 0; k < k_tiles; k++) {
+        // Two waits. Producer: one copy each. Consumer: this lane, on the tensor core's behalf. Changes hands: one
+        // tile each, full. Round r waits for phase r.
+        while (!ptx::mbarrier_try_wait_parity(&full_a[stage], parity)) {
+        }
+        while (!ptx::mbarrier_try_wait_parity(&full_b[stage], parity)) {
+        }
+        // Orders the MMAs after the wait, were there another thread's tcgen05 operation behind it. Habit: behind `full`
+        // are copies, which are none, and the wait itself orders them (§9.7.16.6.4 asks for nothing here).
+        ptx::tcgen05_fence_after_thread_sync();
+        multiply_tiles(ring + stage * kStageBytes, accumulator, instruction, k == 0);
+        // Arrive. Producer: the tensor core, when every MMA that this lane has issued is complete. Consumer: the lane
+        // that loads. Changes hands: the stage, empty. No fence: a commit contains fence::before_thread_sync for the
+        // MMAs it tracks (§9.7.16.6.4).
+        ptx::tcgen05_commit(ptx::cta_group_1, &empty[stage]);
+        if (++stage == stages) {
+          stage = 0;
+          parity ^= 1;
+        }
+      }
+      // Arrive. Producer: the tensor core, when every MMA that this lane has issued is complete, which is all of them.
+      // Consumer: the four warps that store. Changes hands: the accumulator, complete. No fence, as above.
+      ptx::tcgen05_commit(ptx::cta_group_1, &accumulator_full);
+    }
+  } else {
+    // Wait. Producer: the tensor core, by way of the last commit. Consumer: every thread of these four warps. Changes
+    // hands: the accumulator, complete.
+    while (!ptx::mbarrier_try_wait_parity(&accumulator_full, 0)) {
+    }
+    // Orders this thread's tcgen05.ld after the wait above, and so after the MMAs. Required (§9.7.16.6.4): the loads
+    // are asynchronous, and the wait alone does not hold them back.
+    ptx::tcgen05_fence_after_thread_sync();
+
+    // Warps 2, 3, 4 and 5 reach the third, fourth, first and second quarter of the lanes: a warp's number in the block
+    // decides, not its number among those that store.
+    store_rows(accumulator, warp % 4 * 32, d_tile, n);
+  }
+
+  // Orders this thread's tcgen05.ld before the barrier. Habit: §9.7.16.6 asks for it where another thread's
+  // asynchronous tcgen05 operation follows; dealloc is none, and wait::ld has completed the loads.
+  ptx::tcgen05_fence_before_thread_sync();
+  // Block barrier. Producer: every warp that read the accumulator. Consumer: warp 0. Changes hands: the accumulator,
+  // free.
+  __syncthreads();
+  if (warp == 0) {
+    // Orders what follows after the barrier. Habit, as above.
+    ptx::tcgen05_fence_after_thread_sync();
+    ptx::tcgen05_dealloc(ptx::cta_group_1, accumulator, columns);
+  }
+}
