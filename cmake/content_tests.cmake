@@ -1,5 +1,5 @@
 # Tests of the course's content, label `content`: each exercise's starter, solution, variants, bypasses and wrong submissions, the
-# GPUs that it compiles for, the PTX that is kept for machines without nvcc, and the catalogue of diagnostics. They run `handoff`;
+# GPUs that it compiles for, the PTX kept for machines without nvcc, the figures, and the catalogue of diagnostics. They run `handoff`;
 # without nvcc they are skipped. Label `mutants`, which `handoff test --mutants` asks for: the wrong submissions, and the table of
 # them all in BUILD/content/mutants.txt.
 find_package(Python3 QUIET COMPONENTS Interpreter)
@@ -31,7 +31,12 @@ foreach(exercise_file IN LISTS exercise_files)
 endforeach()
 handoff_content_test(mutants summary)
 set_tests_properties(content.mutants PROPERTIES LABELS "content;mutants" DEPENDS "${mutant_tests}")
+handoff_content_test(resources resources)
 handoff_content_test(kept_ptx kept_ptx)
 handoff_content_test(no_nvcc no_nvcc)
+
+# Every figure of the chapters is recorded anew and compared with the one that is kept. Those of kernels without kept PTX take nvcc.
+add_test(NAME content.figures COMMAND handoff figure --check)
+set_tests_properties(content.figures PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 300 LABELS content)
 
 handoff_lint(docs.diagnostics diagnostics.py)

@@ -19,7 +19,7 @@ foreach(input README.md CONTRIBUTING.md docs chapters grader)
   endif()
 endforeach()
 # Figures that pages show with ![…](file.svg).
-file(GLOB figures CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/docs/*.svg ${CMAKE_SOURCE_DIR}/chapters/*/*.svg)
+file(GLOB figures CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/docs/*.svg ${CMAKE_SOURCE_DIR}/chapters/*/figures/*.svg)
 set(HANDOFF_DOCS_FIGURES "")
 foreach(figure IN LISTS figures)
   cmake_path(GET figure PARENT_PATH folder)

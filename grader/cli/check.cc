@@ -20,6 +20,7 @@ using harness::ExerciseInfo;
 using harness::Verdict;
 
 constexpr double kMaxTimeout = 24 * 3600;
+constexpr uint64_t kMaxRepeats = 10000;
 
 // An unsigned number that is the whole of `text`.
 std::optional<uint64_t> whole_number(const std::string& text) {
@@ -65,6 +66,11 @@ std::string judge(const CheckArguments& a, harness::GradeOptions* options, doubl
     return "--timeout takes seconds from 1 to 86400, got '" + a.timeout + "'";
   }
   *timeout_s = static_cast<double>(*timeout);
+  const std::optional<uint64_t> repeats = whole_number(a.repeats);
+  if (!repeats || *repeats < 1 || *repeats > kMaxRepeats) {
+    return "--repeats takes a whole number from 1 to 10000, got '" + a.repeats + "'";
+  }
+  options->repeats = static_cast<int>(*repeats);
   options->device = a.device;
   options->schedule = a.schedule;
   options->verbose = a.verbose;

@@ -26,6 +26,7 @@ struct CheckArguments {
   std::string seed;              ///< empty: none
   std::string json;              ///< empty: none; "-": standard output
   std::string timeout = "60";    ///< seconds an exercise
+  std::string repeats = "3";     ///< launches of each case on a GPU
 };
 
 /// What `run-kernel` was asked, as typed: run_kernel judges the values.
@@ -48,6 +49,15 @@ struct ResourcesArguments {
   std::string kernel;           ///< its entry
   std::string target = "100a";  ///< as ptxas takes it after "sm_"
   bool json = false;            ///< on standard output, in place of a sentence
+  bool table = false;           ///< of all solutions that need tensor memory, in Markdown, instead of one file
+};
+
+/// What `figure` was asked.
+struct FigureArguments {
+  std::vector<std::string> files;  ///< chapters/NN-name/figures/NAME.toml; none: all of them
+  std::string out;                 ///< for one figure, instead of NAME.svg
+  bool check = false;              ///< compare with what is kept instead of writing
+  bool events = false;             ///< print what was recorded instead of drawing it
 };
 
 int run_list();
@@ -57,14 +67,19 @@ int run_explain(const std::string& id);
 int run_demo();
 int run_doctor();
 int run_docs();
-int run_bench(const std::string& device);
+/// Measures the emulator's speed, or, with `device` "cuda", kernels on the GPU at hand, for which `json` (empty: none)
+/// takes a record. kNotFullMarks: a kernel is wrong, too slow, or not as the timing model has it.
+int run_bench(const std::string& device, const std::string& json);
 int run_test(bool mutants);
 /// Rewrites the PTX kept for machines without nvcc: solutions/*/kernel.ptx and exercises/*/demo-wrong.ptx.
 int run_keep_ptx();
 /// Launches one kernel on the emulator with the checker. kFullMarks: nothing was found on any schedule.
 int run_kernel(const RunKernelArguments& arguments);
-/// Compiles one kernel for a target and prints its resources.
+/// Compiles one kernel for a target and prints its resources, or the table of Part III's solutions.
 int run_resources(const ResourcesArguments& arguments);
+/// Draws the chapters' figures from recorded runs, or tells whether those that are kept are still what is recorded. 77:
+/// there is no nvcc, and it would take one.
+int run_figure(const FigureArguments& arguments);
 
 /// Prints "handoff: <message>" on standard error; returns kCouldNot.
 int refuse(const std::string& message);

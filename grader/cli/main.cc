@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <exception>
 
+#include "grader/cli/certify.h"
 #include "grader/cli/commands.h"
 #include "grader/cli/conformance.h"
 #include "grader/cli/exercises.h"
@@ -50,6 +51,9 @@ int run(int argc, char** argv) {
   c->add_option("--timeout", check.timeout, "Seconds that grading one exercise may take")
       ->type_name("S")
       ->capture_default_str();
+  c->add_option("--repeats", check.repeats, "Launches of each of the harness's cases on a GPU")
+      ->type_name("N")
+      ->capture_default_str();
   c->add_flag("-v,--verbose", check.verbose, "Show every diagnostic and all that the kernel printed");
   c->footer("Exit status: 0 full marks, 1 graded but not full marks, 2 could not grade.");
   c->callback([&] { status = run_check(check); });
@@ -76,10 +80,11 @@ int run(int argc, char** argv) {
     status = run_docs();
   });
 
-  std::string bench_device;
-  CLI::App* b = app.add_subcommand("bench", "Measure the emulator's speed on this machine");
+  std::string bench_device, bench_json;
+  CLI::App* b = app.add_subcommand("bench", "Measure the emulator's speed on this machine, or a GPU");
   b->add_option("--device", bench_device, "emulator or cuda")->type_name("NAME");
-  b->callback([&] { status = run_bench(bench_device); });
+  b->add_option("--json", bench_json, "With --device cuda: file for what was measured")->type_name("FILE");
+  b->callback([&] { status = run_bench(bench_device, bench_json); });
 
   bool mutants = false;
   CLI::App* t = app.add_subcommand("test", "Build and run the project's own tests");
@@ -89,6 +94,21 @@ int run(int argc, char** argv) {
   app.add_subcommand("keep-ptx", "Rewrite the PTX kept for machines without nvcc")->group("")->callback([&] {
     status = run_keep_ptx();
   });
+
+  CertifyArguments whole;
+  CLI::App* w = app.add_subcommand("certify", "Run everything on the GPU at hand, and write one report to send back");
+  w->add_option("--out", whole.out, "The report, as JSON; what is unfinished stands in FILE.part")
+      ->type_name("FILE")
+      ->capture_default_str();
+  w->add_option("--repeats", whole.repeats, "Launches of each input, at least 3")
+      ->type_name("N")
+      ->capture_default_str();
+  w->add_flag("--resume", whole.resume, "Go on with a report that was cut short");
+  w->add_option("--time-limit", whole.time_limit, "Begin nothing new after so many seconds; --resume goes on later")
+      ->type_name("S");
+  w->add_option("--only", whole.only, "Items whose name matches: ^solution/, /07a, ^gemm/")->type_name("REGEX");
+  w->footer("Exit status: 0 complete and nothing failed, 1 something failed or is left to do, 2 no GPU or bad usage.");
+  w->callback([&] { status = run_certify(whole); });
 
   ConformanceArguments suite;
   CLI::App* f = app.add_subcommand("conformance", "Run the conformance suite, on the emulator or a GPU")->group("");
@@ -118,11 +138,21 @@ int run(int argc, char** argv) {
 
   ResourcesArguments taken;
   CLI::App* s = app.add_subcommand("resources", "Show what ptxas says of a kernel, for any GPU")->group("");
-  s->add_option("FILE", taken.file, "A .cu file")->required();
-  s->add_option("--kernel", taken.kernel, "The entry")->type_name("NAME")->required();
+  s->add_option("FILE", taken.file, "A .cu file");
+  s->add_option("--kernel", taken.kernel, "The entry")->type_name("NAME");
   s->add_option("--target", taken.target, "90a, 100a, 103a")->type_name("SM")->capture_default_str();
   s->add_flag("--json", taken.json, "As JSON");
+  s->add_flag("--table", taken.table, "The solutions of Part III for sm_100a and sm_103a, as docs/gpu.md has them");
   s->callback([&] { status = run_resources(taken); });
+
+  FigureArguments figure;
+  CLI::App* g = app.add_subcommand("figure", "Draw the chapters' figures from recorded runs")->group("");
+  g->add_option("FILE", figure.files, "chapters/NN-name/figures/NAME.toml; without one, all figures");
+  g->add_option("--out", figure.out, "Where to write one figure, instead of NAME.svg beside it")->type_name("FILE");
+  g->add_flag("--check", figure.check, "Compare with the figures that are kept, and write nothing");
+  g->add_flag("--events", figure.events, "Print the events that were recorded");
+  g->footer("Exit status: 0 all well, 1 not, 2 could not run, 77 no nvcc.");
+  g->callback([&] { status = run_figure(figure); });
 
   RunKernelArguments bare;
   CLI::App* r = app.add_subcommand("run-kernel", "Run one kernel on the emulator with the checker")->group("");

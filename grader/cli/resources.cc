@@ -1,9 +1,12 @@
 // handoff resources: what ptxas makes of one kernel for another GPU than the emulated one. For developers: the content
 // tests ask it whether the solutions fit every GPU that they are meant for.
+#include <fmt/format.h>
+
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
 #include "grader/cli/commands.h"
+#include "grader/cli/exercises.h"
 #include "grader/cli/submission.h"
 #include "grader/harness/toolchain.h"
 
@@ -18,9 +21,41 @@ bool is_target(const std::string& text) {
   return count >= 2 && count <= 3 && (suffix.empty() || suffix == "a" || suffix == "f");
 }
 
+// What ptxas makes of the solutions that no other GPU than these can run. Shared memory that a launch adds is not
+// ptxas's to know.
+int print_table() {
+  const harness::Toolchain toolchain = harness::find_toolchain();
+  if (!toolchain.found()) return refuse(harness::missing_toolchain_message(toolchain));
+  std::string rows;
+  for (const harness::ExerciseInfo& exercise : exercises()) {
+    if (exercise.needs != "tcgen05") continue;
+    for (const char* target : {"100a", "103a"}) {
+      harness::CompileOptions options;
+      options.target = target;
+      options.kernel = exercise.kernel;
+      options.include_dir = include_folder();
+      const harness::CompileResult compiled = harness::compile(toolchain, exercise.solution, options);
+      if (!compiled.ok) return refuse(exercise.solution.string() + " for sm_" + target + ": " + compiled.error);
+      const harness::Resources& r = compiled.resources;
+      rows += fmt::format("| {} {} | sm_{} | {} | {} | {} | {} |\n", exercise.id, exercise.name, target, r.registers,
+                          r.static_smem, r.spill_stores + r.spill_loads, r.stack);
+    }
+  }
+  std::printf(
+      "ptxas of CUDA %s:\n\n| solution | target | registers a thread | static shared memory, bytes | spilled, bytes | "
+      "stack, bytes |\n|---|---|---|---|---|---|\n%s",
+      toolchain.version.c_str(), rows.c_str());
+  return kFullMarks;
+}
+
 }  // namespace
 
 int run_resources(const ResourcesArguments& a) {
+  if (a.table) {
+    if (!a.file.empty() || !a.kernel.empty()) return refuse("--table is of all solutions: leave FILE and --kernel out");
+    return print_table();
+  }
+  if (a.file.empty() || a.kernel.empty()) return refuse("resources takes a FILE and its --kernel, or --table");
   if (!is_target(a.target)) return refuse("--target takes 90a, 100a, 103a or the like, got '" + a.target + "'");
   if (const std::string problem = why_not_a_submission(a.file); !problem.empty()) return refuse(problem);
   const harness::Toolchain toolchain = harness::find_toolchain();

@@ -71,7 +71,7 @@ std::string wrong_target(const ModuleImage& image, int capability) {
   return "this GPU is " + sm(capability) + "; the module is for " + target;
 }
 
-class CudaDevice final : public Device {
+class CudaDevice final : public GpuDevice {
  public:
   CudaDevice(std::vector<std::string> worker_arguments, int ordinal)
       : worker_arguments_(std::move(worker_arguments)), ordinal_(ordinal) {}
@@ -175,6 +175,27 @@ class CudaDevice final : public Device {
     MessageWriter request = begin(Op::EncodeTensorMap);
     worker::write_tensor_map_args(request, args);
     return copy_in("encode_tensor_map", request, *out);
+  }
+
+  Error occupancy(std::string_view kernel, uint32_t threads, uint32_t dynamic_smem, Occupancy* out) override {
+    MessageWriter request = begin(Op::Occupancy);
+    request.text(kernel).u32(threads).u32(dynamic_smem);
+    Exchange done = exchange("occupancy", request, kPatience, kSmallReply);
+    if (done.ending != Ending::Ok) return {done.message};
+    MessageReader fields = done.fields();
+    out->multiprocessors = fields.u32();
+    out->blocks = fields.u32();
+    return complete(fields);
+  }
+
+  Error copy(DevicePtr dst, DevicePtr src, size_t bytes, double* seconds) override {
+    MessageWriter request = begin(Op::CopyOnDevice);
+    request.u64(dst).u64(src).u64(bytes);
+    Exchange done = exchange("copy", request, kPatience, kSmallReply);
+    if (done.ending != Ending::Ok) return {done.message};
+    MessageReader fields = done.fields();
+    *seconds = fields.f64();
+    return complete(fields);
   }
 
   LaunchResult launch(std::string_view kernel, const LaunchConfig& config, std::span<const Argument> args) override {
@@ -363,13 +384,15 @@ std::string cuda_driver_version() {
   return text;
 }
 
-std::unique_ptr<Device> make_cuda_device_with_worker(const std::vector<std::string>& worker_arguments, int ordinal,
-                                                     std::string* why) {
+std::unique_ptr<GpuDevice> make_cuda_device_with_worker(const std::vector<std::string>& worker_arguments, int ordinal,
+                                                        std::string* why) {
   return connect(worker_arguments, ordinal, why);
 }
 
-std::unique_ptr<Device> make_cuda_device(int ordinal, std::string* why) {
+std::unique_ptr<GpuDevice> make_gpu_device(int ordinal, std::string* why) {
   return connect({std::string(worker::kWorkerFlag)}, ordinal, why);
 }
+
+std::unique_ptr<Device> make_cuda_device(int ordinal, std::string* why) { return make_gpu_device(ordinal, why); }
 
 }  // namespace handoff::device

@@ -62,6 +62,15 @@ MessageWriter fake_answer(const std::string& mode, int socket, MessageReader req
     if (!problem.empty() || !request.ok()) return worker::answer(Answer::Error, "refused: " + problem);
     return worker::answer(Answer::Ok).bytes(std::span(image).first(mode == "reads less" ? 64 : 128));
   }
+  if (op == Op::Occupancy && mode == "obliging") {
+    const auto name = static_cast<uint32_t>(request.text().size());
+    const uint32_t threads = request.u32(), dynamic_smem = request.u32();
+    return worker::answer(Answer::Ok).u32(100 * name + threads).u32(dynamic_smem);
+  }
+  if (op == Op::CopyOnDevice && mode == "obliging") {
+    const uint64_t destination = request.u64(), source = request.u64(), count = request.u64();
+    return worker::answer(Answer::Ok).f64(static_cast<double>(destination - source) + static_cast<double>(count) / 64);
+  }
   if (op != Op::Launch) return worker::answer(Answer::Ok);
   if (mode == "hangs") {
     std::puts("about to hang");
@@ -95,14 +104,14 @@ MessageWriter fake_answer(const std::string& mode, int socket, MessageReader req
   return serve_as_cuda_worker_before_main();
 }();
 
-std::unique_ptr<Device> fake_device(const std::string& mode, std::string* why) {
+std::unique_ptr<GpuDevice> fake_device(const std::string& mode, std::string* why) {
   return make_cuda_device_with_worker({std::string(kFakeWorker), mode}, 0, why);
 }
 
 // A device on a fake worker, with a module loaded.
-std::unique_ptr<Device> loaded_fake(const std::string& mode) {
+std::unique_ptr<GpuDevice> loaded_fake(const std::string& mode) {
   std::string why;
-  std::unique_ptr<Device> device = fake_device(mode, &why);
+  std::unique_ptr<GpuDevice> device = fake_device(mode, &why);
   EXPECT_NE(device, nullptr) << why;
   if (device != nullptr) {
     EXPECT_EQ(device->load({"k.cu", "ptx", ""}).message, "");
@@ -298,6 +307,24 @@ TEST(CudaDevice, WrongAnswersToOtherCallsAreErrors) {
   EXPECT_THAT(loaded_fake("says ok with a message")->allocate(8, &p).message, HasSubstr("makes no sense"));
 }
 
+TEST(GpuDevice, ArgumentsReachTheWorkerAndAnswersComeBack) {
+  const auto device = loaded_fake("obliging");
+  GpuDevice::Occupancy occupancy;
+  EXPECT_EQ(device->occupancy("kernel", 32, 4096, &occupancy).message, "");
+  EXPECT_EQ(occupancy.multiprocessors, 632U);
+  EXPECT_EQ(occupancy.blocks, 4096U);
+  double seconds = 0;
+  EXPECT_EQ(device->copy(4096, 1024, 16, &seconds).message, "");
+  EXPECT_EQ(seconds, 3072.25);
+}
+
+TEST(GpuDevice, WrongAnswersAreErrors) {
+  GpuDevice::Occupancy occupancy;
+  EXPECT_THAT(loaded_fake("reads less")->occupancy("kernel", 32, 0, &occupancy).message, HasSubstr("ends early"));
+  double seconds = 0;
+  EXPECT_THAT(loaded_fake("reads less")->copy(512, 512, 8, &seconds).message, HasSubstr("ends early"));
+}
+
 // Every argument differs from every other, so that none can change places on the way.
 TEST(CudaDevice, TensorMapArgumentsReachTheWorker) {
   TensorMapArgs args;
@@ -472,7 +499,7 @@ class GpuTest : public testing::Test {
  protected:
   void SetUp() override {
     std::string why;
-    gpu_ = make_cuda_device(0, &why);
+    gpu_ = make_gpu_device(0, &why);
     if (gpu_ == nullptr) GTEST_SKIP() << why;
     if (gpu_->compute_capability() < 90) GTEST_SKIP() << gpu_->name() << " is older than sm_90";
     load();
@@ -529,7 +556,7 @@ class GpuTest : public testing::Test {
     EXPECT_THAT(gpu_->free(pb).message, HasSubstr("not allocated"));
   }
 
-  std::unique_ptr<Device> gpu_;
+  std::unique_ptr<GpuDevice> gpu_;
 };
 
 TEST_F(GpuTest, AddsVectors) {
@@ -668,6 +695,31 @@ TEST_F(GpuTest, CopiesStayInsideTheirAllocation) {
             "write: 9 bytes at offset 8 reach past the allocation of 16 bytes");
   ASSERT_NO_FATAL_FAILURE(load());
   EXPECT_THAT(gpu_->read(std::span(out, 1), p).message, StartsWith("read: ")) << "load frees what was allocated";
+}
+
+TEST_F(GpuTest, CopiesOnTheDevice) {
+  const DevicePtr from = allocate<uint32_t>(1000), to = allocate<uint32_t>(1000);
+  std::vector<uint32_t> values(1000);
+  std::iota(values.begin(), values.end(), 7U);
+  ASSERT_EQ(gpu_->write(from, std::as_bytes(std::span(values))).message, "");
+  double seconds = 0;
+  ASSERT_EQ(gpu_->copy(to, from, 3996, &seconds).message, "");
+  EXPECT_GT(seconds, 0);
+  values.back() = 0xffffffffU;
+  EXPECT_EQ(read<uint32_t>(to, 1000), values);
+  EXPECT_EQ(gpu_->copy(to, from + 8, 4000, &seconds).message,
+            "copy on the device: 4000 bytes at offset 8 reach past the allocation of 4000 bytes");
+}
+
+TEST_F(GpuTest, TellsHowManyBlocksAreResident) {
+  GpuDevice::Occupancy few, many;
+  ASSERT_EQ(gpu_->occupancy("add", 1024, 0, &many).message, "");
+  EXPECT_GE(many.multiprocessors, 1U);
+  EXPECT_GE(many.blocks, 1U);
+  ASSERT_EQ(gpu_->occupancy("add", 32, 200 * 1024, &few).message, "");
+  EXPECT_EQ(few.multiprocessors, many.multiprocessors);
+  EXPECT_EQ(few.blocks, 1U) << "two would need 400 KiB of shared memory";
+  EXPECT_THAT(gpu_->occupancy("absent", 32, 0, &few).message, StartsWith("no kernel `absent`"));
 }
 
 TEST_F(GpuTest, PtxThatDoesNotCompileShowsTheCompilersMessage) {

@@ -59,6 +59,9 @@ bool open(const char* library, Api* api, std::string* why) {
   bind(handle, "cuMemsetD8_v2", &api->MemsetD8, &missing);
   bind(handle, "cuMemcpyHtoD_v2", &api->MemcpyHtoD, &missing);
   bind(handle, "cuMemcpyDtoH_v2", &api->MemcpyDtoH, &missing);
+  bind(handle, "cuMemcpyDtoDAsync_v2", &api->MemcpyDtoDAsync, &missing);
+  bind(handle, "cuOccupancyMaxActiveBlocksPerMultiprocessor", &api->OccupancyMaxActiveBlocksPerMultiprocessor,
+       &missing);
   bind(handle, "cuLaunchKernelEx", &api->LaunchKernelEx, &missing);
   bind(handle, "cuEventCreate", &api->EventCreate, &missing);
   bind(handle, "cuEventRecord", &api->EventRecord, &missing);

@@ -35,6 +35,7 @@ enum class DeviceAttribute : int {
   MaxGridDimX = 5,
   MaxGridDimY = 6,
   MaxGridDimZ = 7,
+  MultiprocessorCount = 16,
   ComputeCapabilityMajor = 75,
   ComputeCapabilityMinor = 76,
   MaxSharedMemoryPerBlockOptin = 97,
@@ -128,6 +129,9 @@ struct Api {
   Result (*MemsetD8)(DevicePointer pointer, unsigned char value, size_t count) = nullptr;
   Result (*MemcpyHtoD)(DevicePointer destination, const void* source, size_t bytes) = nullptr;
   Result (*MemcpyDtoH)(void* destination, DevicePointer source, size_t bytes) = nullptr;
+  Result (*MemcpyDtoDAsync)(DevicePointer destination, DevicePointer source, size_t bytes, Stream stream) = nullptr;
+  Result (*OccupancyMaxActiveBlocksPerMultiprocessor)(int* blocks, Function function, int block_threads,
+                                                      size_t dynamic_shared) = nullptr;
   Result (*LaunchKernelEx)(const LaunchConfig* config, Function function, void** parameters, void** extra) = nullptr;
   Result (*EventCreate)(Event* event, unsigned flags) = nullptr;
   Result (*EventRecord)(Event event, Stream stream) = nullptr;

@@ -391,6 +391,10 @@ class GpuWorker {
         return encode_tensor_map(request);
       case Op::Launch:
         return launch(request);
+      case Op::Occupancy:
+        return occupancy(request);
+      case Op::CopyOnDevice:
+        return copy_on_device(request);
       default:
         return answer(Answer::Error, "unknown request");
     }
@@ -738,12 +742,8 @@ class GpuWorker {
     }
     if (std::string no = mismatch(function, arguments); !no.empty()) return answer(Answer::Error, what + no);
 
-    if (dynamic_shared >
-        static_cast<uint32_t>(attribute(driver::FunctionAttribute::MaxDynamicSharedSizeBytes, function))) {
-      const Result r = api_.FuncSetAttribute(function, driver::FunctionAttribute::MaxDynamicSharedSizeBytes,
-                                             static_cast<int>(dynamic_shared));
-      if (r != driver::kSuccess) return failed(what + "dynamic shared memory", r);
-    }
+    if (const Result r = allow_dynamic_shared(function, dynamic_shared); r != driver::kSuccess)
+      return failed(what + "dynamic shared memory", r);
     driver::LaunchAttribute cluster_attribute{};
     driver::LaunchConfig config{grid[0],  grid[1],        grid[2], block[0],           block[1],
                                 block[2], dynamic_shared, nullptr, &cluster_attribute, 0};
@@ -763,6 +763,22 @@ class GpuWorker {
     std::vector<void*> parameters(32768, const_cast<std::byte*>(kZeros.data()));
     for (size_t i = 0; i < arguments.size(); ++i) parameters[i] = const_cast<std::byte*>(arguments[i].data());
 
+    return timed(what + "the launch was refused", "the kernel was stopped by an error",
+                 [&] { return api_.LaunchKernelEx(&config, function, parameters.data(), nullptr); });
+  }
+
+  // Lets `function` be launched with so much dynamic shared memory.
+  Result allow_dynamic_shared(driver::Function function, uint32_t bytes) const {
+    using driver::FunctionAttribute;
+    if (bytes <= static_cast<uint32_t>(attribute(FunctionAttribute::MaxDynamicSharedSizeBytes, function)))
+      return driver::kSuccess;
+    return api_.FuncSetAttribute(function, FunctionAttribute::MaxDynamicSharedSizeBytes, static_cast<int>(bytes));
+  }
+
+  // Puts work into the null stream by `start_work`, waits for it, and answers with the seconds between two events
+  // around it. `refused` and `stopped` say what a failure of the one and of the other means.
+  template <class StartWork>
+  MessageWriter timed(const std::string& refused, const std::string& stopped, const StartWork& start_work) {
     driver::Event start = nullptr;
     driver::Event end = nullptr;
     if (Result r = api_.EventCreate(&start, driver::kEventBlockingSync); r != driver::kSuccess) {
@@ -772,22 +788,51 @@ class GpuWorker {
       return failed("cuEventCreate", r);
     }
     Result r = api_.EventRecord(start, nullptr);
-    if (r == driver::kSuccess) r = api_.LaunchKernelEx(&config, function, parameters.data(), nullptr);
+    if (r == driver::kSuccess) r = start_work();
     if (r != driver::kSuccess) {
       api_.EventDestroy(start);
       api_.EventDestroy(end);
-      return failed(what + "the launch was refused", r);
+      return failed(refused, r);
     }
     api_.EventRecord(end, nullptr);
     // Also writes out what the kernel printed (CUDA C++ Programming Guide, "Formatted Output").
     r = api_.CtxSynchronize();
-    if (r != driver::kSuccess) return failed("the kernel was stopped by an error", r);
+    if (r != driver::kSuccess) return failed(stopped, r);
     float milliseconds = 0;
     r = api_.EventElapsedTime(&milliseconds, start, end);
     api_.EventDestroy(start);
     api_.EventDestroy(end);
     if (r != driver::kSuccess) return failed("cuEventElapsedTime", r);
     return answer(Answer::Ok).f64(milliseconds * 1e-3);
+  }
+
+  MessageWriter occupancy(MessageReader& request) {
+    const std::string name = request.text();
+    const uint32_t threads = request.u32();
+    const uint32_t dynamic_shared = request.u32();
+    driver::Function function = nullptr;
+    if (auto problem = find(name, &function)) return std::move(*problem);
+    // Without this a driver answers that no block fits.
+    if (const Result r = allow_dynamic_shared(function, dynamic_shared); r != driver::kSuccess)
+      return failed("kernel `" + name + "`: dynamic shared memory", r);
+    int blocks = 0;
+    const Result r =
+        api_.OccupancyMaxActiveBlocksPerMultiprocessor(&blocks, function, static_cast<int>(threads), dynamic_shared);
+    if (r != driver::kSuccess) return failed("cuOccupancyMaxActiveBlocksPerMultiprocessor", r);
+    const int multiprocessors = attribute(driver::DeviceAttribute::MultiprocessorCount);
+    return answer(Answer::Ok).u32(static_cast<uint32_t>(multiprocessors)).u32(static_cast<uint32_t>(blocks));
+  }
+
+  MessageWriter copy_on_device(MessageReader& request) {
+    const uint64_t destination = request.u64();
+    const uint64_t source = request.u64();
+    const uint64_t count = request.u64();
+    for (const uint64_t address : {destination, source}) {
+      if (const std::string wrong = outside(address, count); !wrong.empty())
+        return answer(Answer::Error, "copy on the device: " + wrong);
+    }
+    return timed("cuMemcpyDtoDAsync", "the copy on the device was stopped by an error",
+                 [&] { return api_.MemcpyDtoDAsync(destination, source, count, nullptr); });
   }
 
   driver::Api api_;

@@ -58,6 +58,8 @@ enum class Op : uint8_t {
   ReadSymbol,  ///< text name, u64 count → bytes
   Launch,      ///< text kernel, 9 × u32 extents, u32 dynamic shared bytes, u32 count, count × bytes → f64 seconds
   EncodeTensorMap,  ///< the arguments as write_tensor_map_args() appends them → bytes (128)
+  Occupancy,        ///< text kernel, u32 threads a block, u32 dynamic shared bytes → u32 multiprocessors, u32 blocks
+  CopyOnDevice,     ///< u64 destination, u64 source, u64 count → f64 seconds
 };
 
 /// How a request ended; every answer starts with it (u8) and a message (text, one line, empty when Ok).

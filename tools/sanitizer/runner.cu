@@ -2,7 +2,7 @@
 //
 //   runner EXERCISE CUBIN          EXERCISE is the folder's name or its first three characters: 03b-ring, 03b
 //
-// Used by compare.py, alone and under compute-sanitizer. The harness of the product is not used, because it runs each
+// Used by compare.py under compute-sanitizer. The harness of the product is not used, because it runs each
 // launch in a child process with a watchdog of its own; here the tool must see one plain process, and the one who
 // started it decides how long it may take.
 //
@@ -15,6 +15,7 @@
 // Inputs are random multiples of 1/64, with which every reference below is exact in float: no tolerance. The output
 // starts as NaN patterns, so an element that nobody wrote is wrong. Buffers have exactly the bytes that the case needs,
 // so that memcheck sees an access past them.
+#include <cuda.h>
 #include <cuda_runtime.h>
 
 #include <algorithm>
@@ -27,16 +28,21 @@
 #include <string>
 #include <vector>
 
+#include "../../exercises/include/tensor_map.cuh"
+
 namespace {
 
 constexpr int kPoison = 0xff;  // a float of these bytes is a NaN
 
-// One launch: f(in, out, scalars…) with `grid` blocks of `block` threads.
+// One launch: f(in, out, scalars…) with `grid` blocks of `block` threads. With a map symbol the first argument is no
+// pointer but a tensor map over `in`, by value, of the arguments that the submission has in its constant of that name.
 struct Case {
   std::string name;
   unsigned grid, block, dynamic_smem;
   std::vector<int> scalars;
   std::vector<float> in, out;  // `out` is the reference; elements that must stay untouched hold the poison
+  const char* map_symbol = nullptr;
+  unsigned grid_y = 1;
 };
 
 float poison() {
@@ -138,6 +144,66 @@ Case reuse_after_store(unsigned tiles, unsigned blocks, unsigned threads) {
   return c;
 }
 
+// Tiles of 32 x 16 of an image of 72 x 460 with a pitch of 76; what lies between the rows is NaN, what lies outside of
+// the image is loaded as 0.
+Case tensor_map(int x0, int y0, unsigned across, unsigned down, unsigned block) {
+  constexpr int kColumns = 72, kRows = 460, kPitch = 76, kTileColumns = 32, kTileRows = 16;
+  Case c{text("%u tiles from (%d, %d), %u threads", across * down, x0, y0, block),
+         across,
+         block,
+         0,
+         {x0, y0},
+         random_floats(static_cast<size_t>(kRows) * kPitch),
+         {},
+         "image_map",
+         down};
+  for (size_t k = 0; k < c.in.size(); k++) {
+    if (k % kPitch >= kColumns) c.in[k] = poison();
+  }
+  for (unsigned b = 0; b < across * down; b++) {
+    for (int i = 0; i < kTileColumns * kTileRows; i++) {
+      const int column = x0 + kTileColumns * int(b % across) + i % kTileColumns;
+      const int row = y0 + kTileRows * int(b / across) + i / kTileColumns;
+      const bool inside = column >= 0 && column < kColumns && row >= 0 && row < kRows;
+      c.out.push_back(inside ? c.in[static_cast<size_t>(row * kPitch + column)] : 0.0f);
+    }
+  }
+  return c;
+}
+
+// `steps` times x = 1 - 0.875 x, in tiles of 1024. Without a tile there is one of memory, which must stay as it was.
+Case two_stage(unsigned tiles, unsigned blocks, unsigned threads, unsigned steps) {
+  constexpr unsigned kTile = 1024;
+  Case c{text("%u tiles, %u blocks of %u threads, %u steps", tiles, blocks, threads, steps),
+         blocks,
+         threads,
+         0,
+         {int(tiles), int(steps)},
+         random_floats(std::max(tiles, 1u) * kTile),
+         {}};
+  c.out = c.in;
+  for (float& x : c.out) {
+    for (unsigned k = 0; k < steps; k++) x = std::fma(-0.875f, x, 1.0f);
+  }
+  if (tiles == 0) c.out.assign(kTile, poison());
+  return c;
+}
+
+// out = 1 - 0.875 in, in tiles of 4096 through a ring of stages. Without a tile there is one of memory, as above.
+Case specialised(unsigned tiles, unsigned stages, unsigned blocks) {
+  constexpr unsigned kTile = 4096, kThreads = 288, kBytesAStage = kTile * 4 + 2 * 8;
+  Case c{text("%u tiles, %u stages, %u blocks", tiles, stages, blocks),
+         blocks,
+         kThreads,
+         stages * kBytesAStage,
+         {int(tiles), int(stages)},
+         random_floats(std::max(tiles, 1u) * kTile),
+         {}};
+  for (const float x : c.in) c.out.push_back(1.0f - 0.875f * x);
+  if (tiles == 0) c.out.assign(kTile, poison());
+  return c;
+}
+
 struct Exercise {
   const char *id, *kernel;
   std::vector<Case> cases;  // the harness's own shapes: several trips, ragged ends, the empty ones that launch a block
@@ -158,6 +224,17 @@ std::vector<Exercise> exercises() {
        "reuse_after_store",
        {reuse_after_store(0, 1, 128), reuse_after_store(9, 1, 128), reuse_after_store(25, 4, 128),
         reuse_after_store(11, 3, 256), reuse_after_store(2, 4, 64)}},
+      {"05a",
+       "copy_tiles",
+       {tensor_map(32, 160, 1, 1, 128), tensor_map(64, 35, 1, 1, 64), tensor_map(-12, 445, 4, 2, 256)}},
+      {"07a",
+       "two_stage",
+       {two_stage(0, 1, 128, 1), two_stage(1, 1, 64, 1), two_stage(7, 1, 128, 5), two_stage(5, 1, 128, 128),
+        two_stage(11, 3, 256, 7)}},
+      {"07b",
+       "specialised",
+       {specialised(0, 1, 1), specialised(1, 1, 1), specialised(5, 1, 1), specialised(7, 2, 1), specialised(11, 2, 4),
+        specialised(17, 4, 3)}},
   };
 }
 
@@ -172,8 +249,28 @@ void require(cudaError_t status, const char* what) {
   if (status != cudaSuccess) stop(2, std::string("runner: ") + what + ": " + cudaGetErrorString(status));
 }
 
+// The map over `in` that the submission's constant describes. What the driver refuses is the kernel's mistake.
+CUtensorMap encode_map(cudaLibrary_t library, const Case& c, void* in) {
+  void *constant = nullptr, *function = nullptr;
+  size_t bytes = 0;
+  cudaDriverEntryPointQueryResult found;
+  TensorMapArguments a;
+  if (cudaLibraryGetGlobal(&constant, &bytes, library, c.map_symbol) != cudaSuccess || bytes != sizeof a)
+    stop(3, "RESULT cuda error: " + c.name + ": no constant " + c.map_symbol);
+  require(cudaMemcpy(&a, constant, sizeof a, cudaMemcpyDeviceToHost), "the map's arguments could not be read");
+  require(cudaGetDriverEntryPointByVersion("cuTensorMapEncodeTiled", &function, 12000, cudaEnableDefault, &found),
+          "cuTensorMapEncodeTiled");
+  if (function == nullptr) stop(2, "runner: this driver has no cuTensorMapEncodeTiled");
+  alignas(64) CUtensorMap map;
+  const CUresult status = reinterpret_cast<decltype(&cuTensorMapEncodeTiled)>(function)(
+      &map, a.tensorDataType, a.tensorRank, in, a.globalDim, a.globalStrides, a.boxDim, a.elementStrides, a.interleave,
+      a.swizzle, a.l2Promotion, a.oobFill);
+  if (status != CUDA_SUCCESS) stop(3, "RESULT cuda error: " + c.name + ": the driver refuses the tensor map");
+  return map;
+}
+
 // Runs a case. Empty if the output is right; else what is wrong with it.
-std::string run(cudaKernel_t kernel, Case& c) {
+std::string run(cudaLibrary_t library, cudaKernel_t kernel, Case& c) {
   void *in = nullptr, *out = nullptr;
   const size_t in_bytes = c.in.size() * sizeof(float), out_bytes = c.out.size() * sizeof(float);
   constexpr size_t kLeast = 16;  // bytes of a buffer without elements: an allocation of none has no address
@@ -184,9 +281,21 @@ std::string run(cudaKernel_t kernel, Case& c) {
   require(cudaDeviceSynchronize(), "the preparation of a case failed");
 
   std::vector<void*> arguments{&in, &out};
+  alignas(64) CUtensorMap map;
+  if (c.map_symbol != nullptr) {
+    map = encode_map(library, c, in);
+    arguments[0] = &map;
+  }
   for (int& scalar : c.scalars) arguments.push_back(&scalar);
-  cudaError_t status = cudaLaunchKernel(reinterpret_cast<const void*>(kernel), dim3(c.grid), dim3(c.block),
-                                        arguments.data(), c.dynamic_smem, nullptr);
+  cudaError_t status = cudaSuccess;
+  if (c.dynamic_smem > 0) {
+    status =
+        cudaKernelSetAttributeForDevice(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, int(c.dynamic_smem), 0);
+  }
+  if (status == cudaSuccess) {
+    status = cudaLaunchKernel(reinterpret_cast<const void*>(kernel), dim3(c.grid, c.grid_y), dim3(c.block),
+                              arguments.data(), c.dynamic_smem, nullptr);
+  }
   if (status == cudaSuccess) status = cudaDeviceSynchronize();
   if (status != cudaSuccess) stop(3, "RESULT cuda error: " + c.name + ": " + cudaGetErrorString(status));
 
@@ -219,7 +328,7 @@ int main(int argc, char** argv) {
     require(cudaLibraryGetKernel(&kernel, library, exercise.kernel), exercise.kernel);
     std::string wrong;  // the first one; the other cases run all the same, since a tool may find more in them
     for (Case& c : exercise.cases) {
-      const std::string found = run(kernel, c);
+      const std::string found = run(library, kernel, c);
       if (wrong.empty()) wrong = found;
     }
     if (!wrong.empty()) stop(1, "RESULT wrong: " + wrong);
