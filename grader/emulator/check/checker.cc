@@ -2813,10 +2813,12 @@ void Checker::State::add_causes(bool deadlock) {
   std::vector<Finding> causes;
   for (const Finding& f : findings) {
     if (in_order(f)) continue;
-    const auto signals_later = [&](const PartyOf& p, const WaitRecord& r) {
+    const auto signals_later = [&](const PartyOf& me, const PartyOf& p, const WaitRecord& r) {
       if (p.party == Party::Async) {
         const Operation& o = operations[p.n];
-        return o.barrier == r.barrier && (!o.signalled || r.phase + 1 <= o.phase || !r.complete);
+        // Who waited first and issued then did not mean the end of what it issued.
+        const bool own = o.key == me.key && (r.mask >> o.info.lane & 1) != 0 && r.n < o.n;
+        return !own && o.barrier == r.barrier && (!o.signalled || r.phase + 1 <= o.phase || !r.complete);
       }
       auto found = arrivals.find(r.barrier);
       if (p.party != Party::Thread || found == arrivals.end()) return false;
@@ -2831,7 +2833,7 @@ void Checker::State::add_causes(bool deadlock) {
         // The fresh barrier's answer is wrong for one who reads: nothing can have been written yet. For one who writes
         // it is the usual start.
         const bool stale = r.complete && (r.stale || (r.fresh() && me.reads));
-        if ((r.complete && !stale) || !signals_later(other, r)) continue;
+        if ((r.complete && !stale) || !signals_later(me, other, r)) continue;
         causes.push_back(wait_at_fault(r.inst, r.complete, r.phase, mine, f.diagnostic.id));
         return;
       }

@@ -183,6 +183,9 @@ TEST(TensorRulesTest, AResultIsThereWhenItsCommitWasObserved) {
       {"no fence, and the issuer's wait for an empty stage was satisfied by a fresh barrier", "missing-tcgen05-fence",
        ready() + only("%p0", "ISSUED", wait("empty", 1, "E") + mma() + commit("empty") + commit("done")) +
            wait("done", 0, "W") + read_here + finish()},
+      {"committed ahead of the last MMA, by a thread that found a fresh stage empty", "mma-result-unobserved",
+       ready() + only("%p0", "ISSUED", wait("empty", 1, "E") + commit("done") + mma() + commit("empty")) +
+           wait("done", 0, "W") + kAfter + read_here + wait("empty", 0, "LATE") + finish()},
       {"the fence before the wait", "missing-tcgen05-fence",
        begun + kAfter + wait("done", 0, "W") + read_here + finish()},
       {"the other fence", "missing-tcgen05-fence", begun + wait("done", 0, "W") + kBefore + read_here + finish()},

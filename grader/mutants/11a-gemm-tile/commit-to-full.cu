@@ -1,6 +1,6 @@
 // Wrong: in the loop the tensor core arrives on full.
 // Nobody ever arrives on empty, where thread 0 waits before it loads K tile 1.
-// expect: deadlock @ 138
+// expect: deadlock @ 163
 // schedule: any
 // needs: checker
 // blind: unrun

@@ -1,6 +1,6 @@
 // Wrong: each slice is looked for one panel behind the one before it.
 // A K tile is a single panel: slice 1 of b begins where the block's shared memory ends.
-// expect: out-of-bounds @ 66
+// expect: bad-descriptor @ 66
 // needs: checker
 // blind: unrun
 // 11a gemm-tile: tensor copies bring the operands, the tensor core multiplies them, the threads store the result.

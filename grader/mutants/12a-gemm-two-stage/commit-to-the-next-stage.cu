@@ -1,6 +1,6 @@
 // Wrong: the commit of K tile k arrives on the barrier of the next stage.
 // K tile 2 waits for phase 0 of empty[0], where only the commit of K tile 1 would arrive, which comes behind the wait.
-// expect: deadlock @ 143
+// expect: deadlock @ 170
 // schedule: any
 // needs: checker
 // blind: unrun
