@@ -541,6 +541,13 @@ struct Checker::State {
       f(w.groups[g]);
     }
   }
+  /// Calls f(group, lanes) for each group that has some of the lanes of `mask`. It splits none, so f must change none.
+  template <class F>
+  static void each_group_in(const WarpState& w, LaneMask mask, F&& f) {
+    for (const LaneGroup& g : w.groups) {
+      if (const LaneMask in = g.mask & mask; in != 0) f(g, in);
+    }
+  }
   /// Joins groups that know the same again.
   static void merge_groups(WarpState& w) {
     for (size_t a = 0; a < w.groups.size(); a++) {
@@ -555,27 +562,38 @@ struct Checker::State {
       }
     }
   }
-  /// What the lanes of `g` publish when they release now.
-  static Knowledge published(const WarpState& w, const LaneGroup& g, LaneMask mask) {
-    Knowledge k = with_proxy_fences(w, mask, g.now, g.shared_n, g.global_n);
-    if (g.tensor_n != 0) k.fenced_tensor = Clock::with_warp(k.fenced_tensor, w.key, mask, g.tensor_n);
+  /// Adds to `k` what the lanes of `mask`, of `g`, publish when they release now.
+  static void publish(Knowledge& k, const WarpState& w, const LaneGroup& g, LaneMask mask) {
+    k.join(g.now);
+    k = with_proxy_fences(w, mask, std::move(k), g.shared_n, g.global_n);
+    if (g.tensor_n != 0) k.fenced_tensor = Clock::with_warp(std::move(k.fenced_tensor), w.key, mask, g.tensor_n);
     const bool same = k.order == k.any, same_wide = k.order == k.wide, same_time = k.in_time == k.any;
-    k.order = Clock::with_warp(k.order, w.key, mask, w.n);
-    k.any = same ? k.order : Clock::with_warp(k.any, w.key, mask, w.n);
-    k.in_time = same_time ? k.any : Clock::with_warp(k.in_time, w.key, mask, w.n);
-    k.wide = same_wide ? k.order : Clock::with_warp(k.wide, w.key, mask, w.n);
+    // Where shades are one object it is changed once, in place if no one else holds it.
+    if (same_time) k.in_time = nullptr;
+    if (same_wide) k.wide = nullptr;
+    if (same) k.any = nullptr;
+    const auto with_step = [&](ClockPtr& c) { return Clock::with_warp(std::move(c), w.key, mask, w.n); };
+    k.order = with_step(k.order);
+    k.any = same ? k.order : with_step(k.any);
+    k.in_time = same_time ? k.any : with_step(k.in_time);
+    k.wide = same_wide ? k.order : with_step(k.wide);
+  }
+  /// That alone.
+  static Knowledge published(const WarpState& w, const LaneGroup& g, LaneMask mask) {
+    Knowledge k;
+    publish(k, w, g, mask);
     return k;
   }
   /// `k` and what the lanes' own proxy fences cover.
   static Knowledge with_proxy_fences(const WarpState& w, LaneMask mask, Knowledge k, uint32_t shared_n,
                                      uint32_t global_n) {
     if (shared_n != 0) {
-      k.fenced_shared = Clock::with_warp(k.fenced_shared, w.key, mask, shared_n);
-      k.path_shared = Clock::with_warp(k.path_shared, w.key, mask, shared_n);
+      k.fenced_shared = Clock::with_warp(std::move(k.fenced_shared), w.key, mask, shared_n);
+      k.path_shared = Clock::with_warp(std::move(k.path_shared), w.key, mask, shared_n);
     }
     if (global_n != 0) {
-      k.fenced_global = Clock::with_warp(k.fenced_global, w.key, mask, global_n);
-      k.path_global = Clock::with_warp(k.path_global, w.key, mask, global_n);
+      k.fenced_global = Clock::with_warp(std::move(k.fenced_global), w.key, mask, global_n);
+      k.path_global = Clock::with_warp(std::move(k.path_global), w.key, mask, global_n);
     }
     return k;
   }
@@ -1352,15 +1370,6 @@ namespace {
 /// Calls f(piece) for each row that the lanes of `mask` touch.
 template <class F>
 void each_piece(const Access& a, LaneMask mask, F&& f) {
-  if (a.bytes % 4 != 0) {  // part of a word: lane by lane
-    for_lanes(mask, [&](int l) {
-      Shadow::pieces(a.address[l], a.bytes, [&](RowPiece piece) {
-        piece.lanes[static_cast<size_t>(__builtin_ctz(piece.words))] = LaneMask{1} << l;
-        f(piece);
-      });
-    });
-    return;
-  }
   static constexpr auto kIdentity = [] {
     std::array<uint32_t, 32> lanes{};
     for (uint32_t l = 0; l < 32; l++) lanes[l] = 1u << l;
@@ -1374,21 +1383,40 @@ void each_piece(const Access& a, LaneMask mask, F&& f) {
       return;
     }
   }
-  const uint32_t words = a.bytes / 4;  // of a lane; aligned to its size, so it never crosses a row
+  // An access of a lane is aligned to its size, so it never crosses a row, nor a word if it is smaller than one. Lanes
+  // make up a piece where they are in one row and, of parts of words, where they touch the same bytes of each.
+  const uint64_t part = a.bytes < 4 ? 3 : 0;  // the bits of an address that tell which bytes of a word
+  const uint64_t place_bits = ~(Shadow::kRowBytes - 1) | part;
+  std::array<uint64_t, 32> places;
+  std::array<LaneMask, 32> lanes_at;
+  size_t count = 0, at = 0;
+  for_lanes(mask, [&](int l) {
+    const uint64_t place = a.address[l] & place_bits;
+    // Neighbours are mostly in one row, or go through the same rows again: the search goes round from the last one.
+    size_t tried = 0;
+    for (; tried < count && places[at] != place; tried++) at = at + 1 < count ? at + 1 : 0;
+    if (tried == count) {
+      at = count++;
+      places[at] = place;
+      lanes_at[at] = 0;
+    }
+    lanes_at[at] |= LaneMask{1} << l;
+  });
+  const uint32_t words = std::max(a.bytes / 4, 1u);  // of a lane
   const uint32_t lane_words = (words == 32 ? ~0u : (1u << words) - 1);
-  while (mask != 0) {
-    RowPiece piece;
-    piece.row = a.address[__builtin_ctz(mask)] & ~(Shadow::kRowBytes - 1);
-    LaneMask here = 0;
-    for_lanes(mask, [&](int l) {
-      if ((a.address[l] & ~(Shadow::kRowBytes - 1)) != piece.row) return;
-      here |= LaneMask{1} << l;
+  RowPiece piece;
+  for (size_t p = 0; p < count; p++) {
+    piece.row = places[p] & ~(Shadow::kRowBytes - 1);
+    piece.words = 0;
+    if (part != 0) piece.bytes = static_cast<uint8_t>(((1u << a.bytes) - 1) << (places[p] & part));
+    for_lanes(lanes_at[p], [&](int l) {
       const auto first = static_cast<uint32_t>(a.address[l] / 4 % 32);
       piece.words |= lane_words << first;
       for (uint32_t k = 0; k < words; k++) piece.lanes[first + k] |= LaneMask{1} << l;
     });
-    mask &= ~here;
     f(piece);
+    for (uint32_t rest = piece.words; rest != 0; rest &= rest - 1)
+      piece.lanes[static_cast<size_t>(__builtin_ctz(rest))] = 0;
   }
 }
 
@@ -1577,7 +1605,7 @@ void Checker::barrier(const BarrierEvent& e) {
   }
   if (e.kind == BarrierEvent::Kind::WarpSync) {
     auto& [arrived, knowledge] = w.warp_sync[e.id];
-    s.each_group(w, e.mask, [&, &k = knowledge](LaneGroup& g) { k.join(State::published(w, g, g.mask)); });
+    s.each_group(w, e.mask, [&, &k = knowledge](LaneGroup& g) { State::publish(k, w, g, g.mask); });
     arrived |= e.mask;
     w.n++;
     if ((e.id & e.warp->live & ~arrived) == 0) {
@@ -1588,7 +1616,7 @@ void Checker::barrier(const BarrierEvent& e) {
     return;
   }
   NamedState& b = s.of(*e.warp->cta).named[e.id];
-  s.each_group(w, e.mask, [&](LaneGroup& g) { b.arrived.join(State::published(w, g, g.mask)); });
+  s.each_group(w, e.mask, [&](LaneGroup& g) { State::publish(b.arrived, w, g, g.mask); });
   if (e.kind == BarrierEvent::Kind::Sync) b.waiting.emplace_back(&w, e.mask);
   w.n++;
 }
@@ -1615,9 +1643,9 @@ void Checker::mbarrier(const MbarrierEvent& e) {
     WarpState& w = s.of(*e.warp);
     const bool remote = e.warp->cta != e.owner;
     s.used_from_outside(*e.owner, w, e.mask, e.inst, "signals", e.offset, true);
-    s.each_group(w, e.mask, [&](LaneGroup& g) {
-      const bool own = w.key == b.init_key && g.mask == LaneMask{1} << b.init_lane;
-      LaneMask others = g.mask;
+    State::each_group_in(w, e.mask, [&](const LaneGroup& g, LaneMask lanes) {
+      const bool own = w.key == b.init_key && lanes == LaneMask{1} << b.init_lane;
+      LaneMask others = lanes;
       if (w.key == b.init_key) others &= ~(LaneMask{1} << b.init_lane);
       if (own || others == 0) return;
       if (State::init_known(b, g.now)) {
@@ -1638,12 +1666,12 @@ void Checker::mbarrier(const MbarrierEvent& e) {
     case Kind::ArriveDrop:
     case Kind::ArriveExpectTx: {
       WarpState& w = s.of(*e.warp);
-      s.each_group(w, e.mask, [&](LaneGroup& g) {
+      State::each_group_in(w, e.mask, [&](const LaneGroup& g, LaneMask lanes) {
         if (e.phase > 0 && b.observed < e.phase) {
           s.find("phase-overrun", Severity::Error, e.inst, b.init, [&](Diagnostic& d) {
             d.message =
                 fmt::format("{} arrives in phase {} of `{}`, although no thread's wait has seen phase {} complete",
-                            s.who(w.key, g.mask), e.phase, name(), e.phase - 1);
+                            s.who(w.key, lanes), e.phase, name(), e.phase - 1);
             d.hint =
                 "Somebody waits for each phase before the arrivals of the next one; is the count right, and does each "
                 "thread arrive once?";
@@ -1652,8 +1680,12 @@ void Checker::mbarrier(const MbarrierEvent& e) {
           if (s.findings.back().diagnostic.id == "phase-overrun") s.findings.back().awaited = b.awaited;
         }
         const Distance to = s.distance(w.warp->cta->linear, e.owner->linear);
-        const Knowledge k = State::signal(w, g, g.mask, releases(e.sem), to);
         Knowledge& arrived = to == kSameBlock ? b.arrived : b.arrived_remote;
+        if (releases(e.sem) && reach_of(e.scope) >= to) {
+          State::publish(arrived, w, g, lanes);
+          return;
+        }
+        const Knowledge k = State::signal(w, g, lanes, releases(e.sem), to);
         if (reach_of(e.scope) >= to) {
           arrived.join(k);
         } else {

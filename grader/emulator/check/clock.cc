@@ -89,21 +89,40 @@ ClockPtr Clock::join(const ClockPtr& a, const ClockPtr& b) {
   return c;
 }
 
-ClockPtr Clock::with_warp(const ClockPtr& a, uint32_t key, uint32_t mask, uint32_t n) {
-  WarpEntry e{key, n, nullptr};
-  if (mask != 0xffffffffu) {
-    auto lanes = std::make_shared<Lanes>();
-    for (size_t l = 0; l < 32; l++) (*lanes)[l] = (mask >> l & 1) != 0 ? n : 0;
-    e.lanes = std::move(lanes);
+ClockPtr Clock::with_warp(ClockPtr a, uint32_t key, uint32_t mask, uint32_t n) {
+  const auto find = [key](auto& warps) {
+    return std::lower_bound(warps.begin(), warps.end(), key, [](const WarpEntry& x, uint32_t k) { return x.key < k; });
+  };
+  if (a) {
+    const auto old = find(a->warps_);
+    bool known = old != a->warps_.end() && old->key == key;
+    for (uint32_t rest = mask; known && rest != 0; rest &= rest - 1) known = old->at(__builtin_ctz(rest)) >= n;
+    if (known) return a;
   }
-  auto c = a ? std::make_shared<Clock>(*a) : std::make_shared<Clock>();
-  auto it = std::lower_bound(c->warps_.begin(), c->warps_.end(), key,
-                             [](const WarpEntry& x, uint32_t k) { return x.key < k; });
-  if (it == c->warps_.end() || it->key != key) {
-    c->warps_.insert(it, std::move(e));
-  } else {
-    if (covers(*it, e)) return a;
-    *it = join(*it, e);
+  // Nobody else sees a clock that is only here. All clocks are made as objects that may change.
+  auto c = a.use_count() == 1 ? std::const_pointer_cast<Clock>(std::move(a))
+           : a                ? std::make_shared<Clock>(*a)
+                              : std::make_shared<Clock>();
+  auto e = find(c->warps_);
+  if (e == c->warps_.end() || e->key != key) e = c->warps_.insert(e, WarpEntry{key, 0, nullptr});
+  if (mask == 0xffffffffu && !e->lanes) {
+    e->all = n;
+    return c;
+  }
+  if (!e->lanes) {
+    e->lanes = std::make_shared<Lanes>();
+    e->lanes->fill(e->all);
+  } else if (e->lanes.use_count() != 1) {
+    e->lanes = std::make_shared<Lanes>(*e->lanes);
+  }
+  Lanes& lanes = *e->lanes;
+  for (uint32_t rest = mask; rest != 0; rest &= rest - 1) {
+    uint32_t& lane = lanes[static_cast<size_t>(__builtin_ctz(rest))];
+    lane = std::max(lane, n);
+  }
+  if (std::all_of(lanes.begin(), lanes.end(), [&lanes](uint32_t v) { return v == lanes[0]; })) {
+    e->all = lanes[0];
+    e->lanes = nullptr;
   }
   return c;
 }
@@ -130,22 +149,25 @@ ClockPtr Clock::with_others(const ClockPtr& a, const ClockPtr& b) {
 }
 
 void Knowledge::join(const Knowledge& k) {
+  if (*this == k) return;
   // The shades are usually the same objects: each distinct pair is joined once.
   struct Done {
-    ClockPtr mine, theirs, joined;
+    ClockPtr mine;  // kept alive: its address must not be used again
+    const ClockPtr *theirs, *joined;
   };
-  std::vector<Done> done;
-  const auto join_one = [&done](ClockPtr& mine, const ClockPtr& theirs) {
-    for (const Done& d : done) {
-      if (d.mine == mine && d.theirs == theirs) {
-        mine = d.joined;
+  std::array<Done, 9> done;
+  size_t count = 0;
+  const auto join_one = [&](ClockPtr& mine, const ClockPtr& theirs) {
+    if (!theirs || mine == theirs) return;
+    for (size_t d = 0; d < count; d++) {
+      if (done[d].mine == mine && *done[d].theirs == theirs) {
+        mine = *done[d].joined;
         return;
       }
     }
     ClockPtr joined = Clock::join(mine, theirs);
-    done.push_back({std::exchange(mine, joined), theirs, joined});
+    done[count++] = {std::exchange(mine, std::move(joined)), &theirs, &mine};
   };
-  if (*this == k) return;
   join_one(order, k.order);
   join_one(any, k.any);
   join_one(in_time, k.in_time);

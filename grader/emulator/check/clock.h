@@ -3,8 +3,8 @@
 // A component counts something that only grows: for a lane of a warp the warp's synchronisation steps, for an mbarrier
 // the phases whose completion was observed, for a thread's bulk or cp.async groups the operations known complete. A
 // clock says of each component how far it is known; joining is the maximum of each. The lanes of a warp share one
-// number until they differ. Clocks are immutable and shared: a join that changes nothing gives back the same object, so
-// a thousand threads behind one barrier hold one clock.
+// number until they differ. Clocks are shared, and one that is shared never changes: a join that changes nothing gives
+// back the same object, so a thousand threads behind one barrier hold one clock.
 #pragma once
 
 #include <array>
@@ -16,7 +16,7 @@
 namespace handoff::check {
 
 class Clock;
-/// A shared, immutable clock; nullptr is the clock that knows nothing.
+/// A clock that others may hold too; nullptr is the clock that knows nothing.
 using ClockPtr = std::shared_ptr<const Clock>;
 
 /// See the top of the file.
@@ -30,8 +30,9 @@ class Clock {
   uint64_t other(uint64_t key) const;
   /// `a` and `b` together.
   static ClockPtr join(const ClockPtr& a, const ClockPtr& b);
-  /// `a` with the lanes of `mask` of warp `key` known at least up to `n`.
-  static ClockPtr with_warp(const ClockPtr& a, uint32_t key, uint32_t mask, uint32_t n);
+  /// `a` with the lanes of `mask` of warp `key` known at least up to `n`. Who moves in the only reference to a clock
+  /// gets that object back, changed in place.
+  static ClockPtr with_warp(ClockPtr a, uint32_t key, uint32_t mask, uint32_t n);
   /// `a` with component `key` known at least up to `value`.
   static ClockPtr with(const ClockPtr& a, uint64_t key, uint64_t value);
   /// `a` with everything that `b` knows of asynchronous work, and nothing of what it knows of warps.
@@ -41,8 +42,8 @@ class Clock {
   using Lanes = std::array<uint32_t, 32>;
   struct WarpEntry {
     uint32_t key;
-    uint32_t all;                        ///< of every lane, if `lanes` is null
-    std::shared_ptr<const Lanes> lanes;  ///< else of each
+    uint32_t all;                  ///< of every lane, if `lanes` is null
+    std::shared_ptr<Lanes> lanes;  ///< else of each; never changed while two entries share it
     uint32_t at(int lane) const { return lanes ? (*lanes)[static_cast<size_t>(lane)] : all; }
   };
   static bool covers(const WarpEntry& a, const WarpEntry& b);

@@ -87,6 +87,25 @@ TEST(ClockTest, IsImmutable) {
   EXPECT_EQ(b->warp(1, 0), 8u);
 }
 
+TEST(ClockTest, OnlyWhatNobodyElseHoldsIsChangedInPlace) {
+  ClockPtr a = Clock::with_warp(nullptr, 1, 1, 7);
+  const Clock* const object = a.get();
+  a = Clock::with_warp(std::move(a), 1, 2, 9);
+  EXPECT_EQ(a.get(), object);
+  EXPECT_EQ(a->warp(1, 0), 7u);
+  EXPECT_EQ(a->warp(1, 1), 9u);
+  const ClockPtr held = a;
+  a = Clock::with_warp(std::move(a), 1, 4, 5);
+  EXPECT_NE(a, held);
+  EXPECT_EQ(a->warp(1, 2), 5u);
+  EXPECT_EQ(held->warp(1, 2), 0u);
+  // Two clocks may share the numbers of a warp's lanes.
+  ClockPtr other = Clock::with(held, 5, 2);
+  other = Clock::with_warp(std::move(other), 1, 8, 6);
+  EXPECT_EQ(other->warp(1, 3), 6u);
+  EXPECT_EQ(held->warp(1, 3), 0u);
+}
+
 TEST(ClockTest, AgreesWithMaps) {
   constexpr uint32_t kKeys = 6;
   std::mt19937 random(1);
@@ -100,7 +119,8 @@ TEST(ClockTest, AgreesWithMaps) {
           const uint32_t mask = random() % 3 == 0   ? kAll
                                 : random() % 2 == 0 ? 1u << random() % 32
                                                     : static_cast<uint32_t>(random());
-          clock = Clock::with_warp(clock, key, mask, n);
+          clock = random() % 2 == 0 ? Clock::with_warp(clock, key, mask, n)
+                                    : Clock::with_warp(std::move(clock), key, mask, n);
           model.learn(key, mask, n);
           break;
         }

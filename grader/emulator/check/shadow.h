@@ -3,8 +3,9 @@
 // Warps access memory in rows, so the shadow is kept in rows of 32 words (128 bytes), one record for all the words that
 // a warp's instruction or a copy touched in a row. A record names for each word the lane (or the lanes, for reads) that
 // touched it, so nothing is lost by keeping them together. Until somebody touches part of a word, a row has one plane
-// of records; then it is split into four, one for each byte of its words. What is ordered before a new access of the
-// same words is dropped, so rows stay small.
+// of records; then it is split in two, one for each half of its words, or in four, one for each byte, if less than a
+// half is touched. When its planes say the same again, as after a copy over the whole row, they become one. What is
+// ordered before a new access of the same words is dropped, so rows stay small.
 #pragma once
 
 #include <algorithm>
@@ -33,6 +34,12 @@ struct WriteRecord {
   machine::Scope strong = machine::Scope::None;  ///< scope of a strong access; None: weak
   std::array<uint8_t, 32> lane = {};             ///< that wrote word w
   bool straight = false;                         ///< lane w wrote word w, for each of `words`
+
+  /// Does it say the same? Of an asynchronous write `lane` says nothing.
+  bool same(const WriteRecord& w) const {
+    return inst == w.inst && key == w.key && n == w.n && words == w.words && party == w.party && strong == w.strong &&
+           straight == w.straight && (party == Party::Async || lane == w.lane);
+  }
 };
 
 /// Words of a row that were read since their last write.
@@ -47,7 +54,7 @@ struct ReadRecord {
   bool straight = false;                         ///< lane w alone read word w, for each of `words`
 };
 
-/// Records of one byte of each word of a row, or of whole words.
+/// Records of one byte or one half of each word of a row, or of whole words.
 struct Plane {
   std::vector<WriteRecord> writes;  ///< disjoint words
   std::vector<ReadRecord> reads;    ///< may overlap
@@ -92,19 +99,17 @@ class Shadow {
       f(plane, byte);
       if (const size_t after = plane.host_bytes(); after != before) count(after - before);
     };
-    if (!row.bytes && piece.bytes == 0xf) {
-      counted(row.whole, 0u);
+    if (!row.rest && piece.bytes == 0xf) {
+      counted(row.first, 0u);
       return;
     }
-    if (!row.bytes) {
-      row.bytes = std::make_unique<std::array<Plane, 3>>();
-      row.bytes->fill(row.whole);
-      count(sizeof(*row.bytes));
-      for (const Plane& p : *row.bytes) count(p.host_bytes());
+    const bool halves = piece.bytes == 0x3 || piece.bytes == 0xc || piece.bytes == 0xf;
+    if (!row.rest || (row.rest->planes == 2 && !halves)) split(row, halves ? 2 : 4);
+    const uint32_t planes = row.rest->planes, width = 4 / planes;  // bytes of a word
+    for (uint32_t i = 0; i < planes; i++) {
+      if ((piece.bytes >> i * width & 1) != 0) counted(row.plane(i), i * width);
     }
-    for (uint32_t b = 0; b < 4; b++) {
-      if ((piece.bytes >> b & 1) != 0) counted(b == 0 ? row.whole : (*row.bytes)[b - 1], b);
-    }
+    if (piece.bytes == 0xf) unite(row);
   }
   /// Calls f(piece) for each row of the contiguous range [address, address + bytes); lanes are left empty.
   template <class F>
@@ -130,7 +135,7 @@ class Shadow {
   /// make them grow.
   Plane* whole(uint64_t row) {
     Row& r = row_of(row);
-    return r.bytes ? nullptr : &r.whole;
+    return r.rest ? nullptr : &r.first;
   }
   /// Forgets everything and gives the memory back.
   void clear();
@@ -139,24 +144,33 @@ class Shadow {
 
  private:
   static constexpr uint64_t kPageRows = 32;
+  struct Rest {
+    uint32_t planes = 2;  // of the row: halves of words, or 4: bytes
+    std::array<Plane, 3> plane;
+  };
   struct Row {
-    Plane whole;  // byte 0 of each word once `bytes` exists
-    std::unique_ptr<std::array<Plane, 3>> bytes;
+    Plane first;  // whole words, or their first part once `rest` exists
+    std::unique_ptr<Rest> rest;
+    Plane& plane(uint32_t i) { return i == 0 ? first : rest->plane[i - 1]; }
   };
   using Page = std::array<Row, kPageRows>;
   Row& row_of(uint64_t address) {
     const uint64_t page = address / (kPageRows * kRowBytes);
-    if (page != last_page_ || last_ == nullptr) {
+    Recent& recent = recent_[page % recent_.size()];
+    if (page != recent.page || recent.rows == nullptr) {
       std::unique_ptr<Page>& p = pages_[page];
       if (!p) {
         p = std::make_unique<Page>();
         count(sizeof(Page));
       }
-      last_page_ = page;
-      last_ = p.get();
+      recent = {page, p.get()};
     }
-    return (*last_)[address / kRowBytes % kPageRows];
+    return (*recent.rows)[address / kRowBytes % kPageRows];
   }
+  /// Into more planes: 2 or 4.
+  void split(Row& row, uint32_t planes);
+  /// Back into one plane, if all planes say the same.
+  void unite(Row& row);
   /// `change` modulo 2^64: less memory is a large number.
   void count(size_t change) {
     bytes_ += change;
@@ -167,8 +181,12 @@ class Shadow {
   std::unordered_map<uint64_t, std::unique_ptr<Page>> pages_;
   size_t bytes_ = 0;
   ShadowBytes* total_;
-  uint64_t last_page_ = 0;
-  Page* last_ = nullptr;
+  /// The pages used last, each at its number modulo the size: a warp's lanes often walk several pages side by side.
+  struct Recent {
+    uint64_t page = 0;
+    Page* rows = nullptr;
+  };
+  std::array<Recent, 64> recent_;
 };
 
 }  // namespace handoff::check

@@ -70,6 +70,57 @@ TEST(ShadowTest, SplittingARowKeepsWhatItHolds) {
   EXPECT_EQ(seen, (std::map<uint32_t, uint32_t>{{0, 7}, {1, 7}, {2, 8}, {3, 7}}));
 }
 
+/// The planes that an access of `bytes` of the first word of the row at 512 is handed, by their first byte, with the n
+/// of their only write; each is given `n`, if it is not 0.
+std::map<uint32_t, uint32_t> write_at(Shadow& shadow, uint8_t bytes, uint32_t n) {
+  std::map<uint32_t, uint32_t> seen;
+  shadow.visit({512, 1, bytes, {}}, [&](Plane& p, uint32_t byte) {
+    if (p.writes.empty()) p.writes.emplace_back().words = 1;
+    seen[byte] = p.writes.at(0).n;
+    if (n != 0) p.writes[0].n = n;
+  });
+  return seen;
+}
+
+TEST(ShadowTest, HalvesOfWordsNeedTwoPlanes) {
+  using Seen = std::map<uint32_t, uint32_t>;
+  Shadow shadow;
+  write_at(shadow, 0xf, 1);
+  EXPECT_EQ(write_at(shadow, 0xc, 2), (Seen{{2, 1}}));
+  EXPECT_EQ(write_at(shadow, 0x3, 3), (Seen{{0, 1}}));
+  EXPECT_EQ(write_at(shadow, 0xf, 0), (Seen{{0, 3}, {2, 2}}));
+  EXPECT_EQ(shadow.whole(512), nullptr);
+  // A byte splits them again.
+  EXPECT_EQ(write_at(shadow, 0x2, 4), (Seen{{1, 3}}));
+  EXPECT_EQ(write_at(shadow, 0x8, 5), (Seen{{3, 2}}));
+  EXPECT_EQ(write_at(shadow, 0xc, 0), (Seen{{2, 2}, {3, 5}}));
+  EXPECT_EQ(write_at(shadow, 0xf, 0), (Seen{{0, 3}, {1, 4}, {2, 2}, {3, 5}}));
+}
+
+TEST(ShadowTest, PlanesThatSayTheSameBecomeOne) {
+  for (const uint8_t part : {0x3, 0x4}) {
+    ShadowBytes total;
+    Shadow shadow(&total);
+    write_at(shadow, 0xf, 1);
+    const size_t one = shadow.host_bytes();
+    write_at(shadow, part, 2);
+    shadow.visit({512, 1, part, {}}, [](Plane& p, uint32_t) { p.reads.emplace_back().words = 1; });
+    EXPECT_GT(shadow.host_bytes(), one);
+    write_at(shadow, 0xf, 3);
+    EXPECT_EQ(shadow.whole(512), nullptr) << "one of them remembers a read";
+    shadow.visit({512, 1, 0xf, {}}, [](Plane& p, uint32_t byte) {
+      p.reads = std::vector<ReadRecord>();
+      p.writes[0].lane[0] = static_cast<uint8_t>(byte);
+    });
+    EXPECT_EQ(shadow.whole(512), nullptr) << "different lanes wrote";
+    shadow.visit({512, 1, 0xf, {}}, [](Plane& p, uint32_t) { p.writes[0].lane[0] = 7; });
+    ASSERT_NE(shadow.whole(512), nullptr);
+    EXPECT_EQ(shadow.whole(512)->writes.at(0).n, 3u);
+    EXPECT_EQ(shadow.host_bytes(), one);
+    EXPECT_EQ(total.now, one);
+  }
+}
+
 TEST(ShadowTest, RemembersTheLastWriterOfEachByte) {
   Shadow shadow;
   std::map<uint64_t, uint32_t> model;
