@@ -3,13 +3,14 @@
 
     diagnostics_test.py --handoff BUILD/handoff [--write] [ID…]
 
-Each id that this version can report has docs/diagnostics/examples/ID-wrong.cu and ID-right.cu. The head of an example:
+Each id that this version can report has docs/diagnostics/examples/ID-wrong.cu and ID-right.cu, and ID-wrong-2.cu and ID-right-2.cu where
+it has a second form. The head of an example:
     // expect: ID @ LINE     wrong only: its first diagnostic, on the nominal schedule
     // schedule: any         wrong only: the first diagnostic of some schedule, perhaps not the nominal one
     // run: --grid 1 …       how it is launched: arguments of `handoff run-kernel`, besides the file and --schedule
-The page's code blocks under Wrong and Right are the lines between `// begin` and `// end` in the files, less the first: `#line 1 "kernel.cu"`
-makes lines count from 1 there, as a reader of the page counts them. The page's line in the block `text` is the diagnostic that the wrong
-example gives. The right example gives none on any schedule. `handoff explain` shows every page without Markdown's marks, and `handoff
+The page's first and second code blocks under Wrong and Right are the lines between `// begin` and `// end` in the files, less the first: `#line 1 "kernel.cu"`
+makes lines count from 1 there, as a reader of the page counts them. The page's line in a block `text` is the diagnostic that the wrong
+example above it gives. The right example gives none on any schedule. `handoff explain` shows every page without Markdown's marks, and `handoff
 run-kernel` answers wrong usage with one line.
 
 With --write the pages are first brought in line with the files and with what the wrong examples give.
@@ -45,10 +46,18 @@ class NoCompiler(Exception):
     """There is no nvcc; the text says where it was looked for."""
 
 
-def block(page, section):
-    """The text of the code block in a section of a page, or None."""
-    found = re.search(rf"^## {section}\n```cuda\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
-    return found and found.group(1)
+def blocks(page, section):
+    """The texts of the code blocks in a section of a page."""
+    found = re.search(rf"^## {section}\n(.*?)(?=^## |\Z)", page, re.MULTILINE | re.DOTALL)
+    return re.findall(r"^```cuda\n(.*?)^```$", found.group(1), re.MULTILINE | re.DOTALL) if found else []
+
+
+def examples(name):
+    """The pairs of an id: (number from 0, {"wrong": file, "right": file})."""
+    for number, suffix in enumerate(("", "-2")):
+        files = {kind: EXAMPLES / f"{name}-{kind}{suffix}.cu" for kind in ("wrong", "right")}
+        if number == 0 or any(f.is_file() for f in files.values()):
+            yield number, files
 
 
 def line_of(diagnostic):
@@ -67,7 +76,7 @@ def run(handoff, file, arguments):
     return None, done.stderr.strip().replace("\n", "; ") or f"exit status {done.returncode}"
 
 
-def wrong_problems(name, text, page, runs):
+def wrong_problems(name, text, page, runs, number=0):
     """What is not as the head of a wrong example and its page say."""
     expected = EXPECT.findall(text)
     if len(expected) != 1:
@@ -83,7 +92,7 @@ def wrong_problems(name, text, page, runs):
         seen = "; ".join(sorted({f"{schedule}: {line_of(d) if d else 'nothing'}" for schedule, d in firsts}))
         return [f"expects {wanted[0]} @ {wanted[1]} first, but has {seen}"]
     shown = MESSAGE.findall(page)
-    if shown != [line_of(hits[0])]:
+    if shown[number:number + 1] != [line_of(hits[0])]:
         return [f"gives `{line_of(hits[0])}`, which is not what its page shows"]
     return []
 
@@ -96,9 +105,13 @@ def right_problems(runs):
 
 def problems_of(handoff, name, page):
     """What is wrong with the two examples of an id."""
-    found = []
-    for kind, section in (("wrong", "Wrong"), ("right", "Right")):
-        file = EXAMPLES / f"{name}-{kind}.cu"
+    pairs = list(examples(name))
+    found = [f"docs/diagnostics/{name}.md has {len(blocks(page, section))} kernels under {section}, and there are {len(pairs)} pairs of examples"
+             for section in ("Wrong", "Right") if len(blocks(page, section)) != len(pairs)]
+    if len(MESSAGE.findall(page)) != len(pairs):
+        found.append(f"docs/diagnostics/{name}.md shows {len(MESSAGE.findall(page))} diagnostics, and there are {len(pairs)} pairs of examples")
+    for number, kind in ((n, k) for n, _ in pairs for k in ("wrong", "right")):
+        file, section = pairs[number][1][kind], kind.capitalize()
         where = file.relative_to(ROOT)
         if not file.is_file():
             found.append(f"{where} is missing")
@@ -108,35 +121,44 @@ def problems_of(handoff, name, page):
         if launch is None or body is None:
             found.append(f"{where} needs a line `// run: …`, and `// begin`, `#line 1 \"kernel.cu\"`, `// end` around its kernel")
             continue
-        if block(page, section) != body.group(1):
+        if blocks(page, section)[number:number + 1] != [body.group(1)]:
             found.append(f"{where} and the block under {section} in docs/diagnostics/{name}.md differ")
         if body.group(1).count("\n") > MAX_LINES:
             found.append(f"{where} has a kernel of more than {MAX_LINES} lines")
         runs, why = run(handoff, file, launch.group(1))
-        problems = [why] if runs is None else wrong_problems(name, text, page, runs) if kind == "wrong" else right_problems(runs)
+        problems = [why] if runs is None else wrong_problems(name, text, page, runs, number) if kind == "wrong" else right_problems(runs)
         found += [f"{where} {p}" for p in problems]
     return found
 
 
-def rewritten(page, wrong, right, message):
-    """A page whose blocks are these bodies and this line."""
-    page = re.sub(r"^(## Wrong\n)```cuda\n.*?^```\n(?:```text\n.*?^```\n)?",
-                  lambda m: f"{m.group(1)}```cuda\n{wrong}```\n```text\n{message}\n```\n", page, flags=re.MULTILINE | re.DOTALL)
-    return re.sub(r"^(## Right\n)```cuda\n.*?^```\n", lambda m: f"{m.group(1)}```cuda\n{right}```\n", page, flags=re.MULTILINE | re.DOTALL)
+def rewritten(page, wrong, right, message, number=0):
+    """A page whose blocks of this number are these bodies and this line; a second block that it lacks is added."""
+
+    def with_block(section, text, pattern):
+        def replace(m):
+            old = list(re.finditer(pattern, m.group(2), re.MULTILINE | re.DOTALL))
+            begin, end = old[number].span() if number < len(old) else (old[-1].end(), old[-1].end()) if old else (0, 0)
+            return m.group(1) + m.group(2)[:begin] + ("" if number < len(old) or not old else "\n") + text + m.group(2)[end:]
+
+        return re.sub(rf"^(## {section}\n)(.*?)(?=^## |\Z)", replace, page, flags=re.MULTILINE | re.DOTALL)
+
+    page = with_block("Wrong", f"```cuda\n{wrong}```\n```text\n{message}\n```\n", r"^```cuda\n.*?^```\n(?:```text\n.*?^```\n)?")
+    return with_block("Right", f"```cuda\n{right}```\n", r"^```cuda\n.*?^```\n")
 
 
 def write_page(handoff, name, page):
     """Brings a page in line with its examples, where they give the expected diagnostic; returns it."""
-    files = {kind: EXAMPLES / f"{name}-{kind}.cu" for kind in ("wrong", "right")}
-    if not all(f.is_file() for f in files.values()):
-        return page
-    texts = {kind: f.read_text(encoding="utf-8") for kind, f in files.items()}
-    runs, _ = run(handoff, files["wrong"], RUN.search(texts["wrong"]).group(1))
-    wanted = EXPECT.findall(texts["wrong"])[0]
-    hits = [r["diagnostics"][0] for r in runs or [] if r["diagnostics"] and (r["diagnostics"][0]["id"], str(r["diagnostics"][0]["line"])) == wanted]
-    if hits:
-        page = rewritten(page, *(BODY.search(texts[kind]).group(1) for kind in ("wrong", "right")), line_of(hits[0]))
-        (FOLDER / f"{name}.md").write_text(page, encoding="utf-8")
+    for number, files in examples(name):
+        if not all(f.is_file() for f in files.values()):
+            continue
+        texts = {kind: f.read_text(encoding="utf-8") for kind, f in files.items()}
+        runs, _ = run(handoff, files["wrong"], RUN.search(texts["wrong"]).group(1))
+        wanted = EXPECT.findall(texts["wrong"])[0]
+        firsts = [r["diagnostics"][0] for r in runs or [] if r["diagnostics"]]
+        hits = [d for d in firsts if (d["id"], str(d["line"])) == wanted]
+        if hits:
+            page = rewritten(page, *(BODY.search(texts[kind]).group(1) for kind in ("wrong", "right")), line_of(hits[0]), number)
+            (FOLDER / f"{name}.md").write_text(page, encoding="utf-8")
     return page
 
 
@@ -156,7 +178,7 @@ def explain_problems(handoff, pages):
             if mark in text:
                 found.append(f"`handoff explain {name}` shows the mark {mark.strip()}")
         for section in ("Wrong", "Right"):
-            for line in (block(page, section) or "").splitlines():
+            for line in "".join(blocks(page, section)).splitlines():
                 if line and f"      {line}\n" not in text:
                     found.append(f"`handoff explain {name}` lacks the line `{line}`")
     status, text, _ = explain()
@@ -191,7 +213,7 @@ def check_self():
     other = dict(d, line=4)
     nominal = {"schedule": "nominal", "status": "fault", "diagnostics": [d, other]}
     text, page = "// expect: a-b @ 3\n", "## Wrong\n```cuda\nx;\n```\n```text\nerror[a-b] a-b-wrong.cu:3: m\n```\n"
-    assert block(page, "Wrong") == "x;\n" and block(page, "Right") is None
+    assert blocks(page, "Wrong") == ["x;\n"] and blocks(page, "Right") == []
     assert not wrong_problems("a-b", text, page, [nominal])
     lazy = {"schedule": "lazy", "status": "ok", "diagnostics": [d]}
     for bad in ([dict(nominal, diagnostics=[other, d])], [dict(nominal, diagnostics=[])], [dict(nominal, diagnostics=[]), lazy]):
@@ -200,6 +222,10 @@ def check_self():
     assert wrong_problems("a-b", text, page.replace(": m", ": n"), [nominal]) and wrong_problems("a-c", text, page, [nominal])
     assert rewritten(page + "## Right\n```cuda\ny;\n```\n", "z;\n", "v;\n", "t") == \
         "## Wrong\n```cuda\nz;\n```\n```text\nt\n```\n## Right\n```cuda\nv;\n```\n"
+    two = rewritten(page + "\n## Right\n```cuda\ny;\n```\n\n## See also\n", "z;\n", "v;\n", "t", 1)
+    assert blocks(two, "Wrong") == ["x;\n", "z;\n"] and blocks(two, "Right") == ["y;\n", "v;\n"]
+    assert MESSAGE.findall(two) == ["error[a-b] a-b-wrong.cu:3: m", "t"] and rewritten(two, "z;\n", "v;\n", "t", 1) == two
+    assert wrong_problems("a-b", text, two, [nominal], 1) and not wrong_problems("a-b", text, two, [nominal])
     assert right_problems([lazy]) and right_problems([dict(lazy, status="hang", diagnostics=[])]) and not right_problems([dict(lazy, diagnostics=[])])
 
 
@@ -213,7 +239,7 @@ def main():
     pages = {p.stem: p.read_text(encoding="utf-8") for p in sorted(FOLDER.glob("*.md")) if p.stem not in ("README", "index")}
     names = [name for name, page in pages.items() if LATER not in page]
     problems = [f"docs/diagnostics/examples/{p.name} belongs to no id that can be reported" for p in sorted(EXAMPLES.glob("*.cu"))
-                if re.sub(r"-(wrong|right)$", "", p.stem) not in names]
+                if re.sub(r"-(wrong|right)(-2)?$", "", p.stem) not in names]
     if not arguments.ids:
         problems += explain_problems(arguments.handoff, pages) + usage_problems(arguments.handoff)
     def check(name):

@@ -253,7 +253,7 @@ device::Error encode_map(device::Device& device, const Session& session, const P
     if (device::Error e = read_map_arguments(device, p.symbol, &args)) return e;
   }
   args.global_address += over->at;
-  const device::Error refused = device.encode_tensor_map(args, image);
+  device::Error refused = device.encode_tensor_map(args, image);
   constexpr std::string_view kRefusal = "cuTensorMapEncodeTiled: ";
   if (!refused.message.starts_with(kRefusal)) return refused;  // none, or it is not the arguments' fault
   Diagnostic d;
