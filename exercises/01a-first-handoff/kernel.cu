@@ -18,7 +18,7 @@ extern "C" __global__ void first_handoff(const float* in, float* out, int n) {
 
   // TODO(1): one thread initialises `full`. How many arrivals complete its phase?
   // Then make the init visible: the mbarrier init fence, then a barrier of the whole block.
-  (void)&full;  // nothing uses it yet
+  (void)&full;  // nothing uses it yet; PTX's mbarrier.init is ptx::mbarrier_init, and so on (see course.cuh)
   // end TODO(1)
 
   if (rank < producers) {

@@ -24,7 +24,8 @@ extern "C" __global__ void two_copies(const float* in, float* out, int n) {
   __syncthreads();
 
   if (threadIdx.x == 0) {
-    // TODO(1): arrive on `full` and, with the same instruction, announce how many bytes this phase brings.
+    // TODO(1): arrive on `full` and, with the same instruction, announce how many bytes this phase brings. The chapter
+    // shows the call; it takes five arguments.
     // end TODO(1)
 
     // Issuing is not completing: both calls return at once. As the bytes land, the engine takes them off the tx-count.

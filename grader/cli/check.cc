@@ -85,6 +85,7 @@ report::RenderOptions render_options(const CheckArguments& a, const SubmissionJo
   options.verbose = a.verbose;
   options.colleague = a.solution || !a.submission.empty();
   options.next = next_exercise(job.exercise.id);
+  options.one_schedule = a.schedule != "all";
   if (a.solution) options.arguments = "--solution";
   if (!a.submission.empty()) options.arguments = "--submission " + a.submission;
   options.source_line = [file = job.file](const std::string& name, size_t line) {
@@ -99,8 +100,8 @@ int status_of(const Verdict& verdict) {
 }
 
 void remember(const CheckArguments& a, const Verdict& verdict) {
-  if (!verdict.could_grade || a.solution || !a.submission.empty())
-    return;  // progress is that of the learner's own file
+  // Progress is that of the learner's own file, under all schedules.
+  if (!verdict.could_grade || a.solution || !a.submission.empty() || a.schedule != "all") return;
   const std::string problem = save_progress(verdict.exercise, {verdict.score, verdict.max_score});
   if (!problem.empty()) std::fprintf(stderr, "handoff: the score was not saved: %s\n", problem.c_str());
 }

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cctype>
 #include <cstdio>
+#include <filesystem>
 #include <numeric>
 
 #include "grader/cli/commands.h"
@@ -54,6 +55,28 @@ std::string suggestion(const std::string& text, const std::vector<std::string>& 
   return best.empty() ? otherwise : "; did you mean " + best + "?";
 }
 
+std::string exercise_suggestion(const std::string& id, const std::vector<harness::ExerciseInfo>& catalog) {
+  for (const std::filesystem::path& part : std::filesystem::path(id)) {
+    for (const harness::ExerciseInfo& info : catalog) {
+      if (part == info.id + "-" + info.name) return "; did you mean " + info.id + "?";
+    }
+  }
+  std::vector<std::string> ids, names;
+  std::string same_chapter;
+  const auto digit = [&id](size_t i) { return id[i] >= '0' && id[i] <= '9'; };
+  const bool id_like = id.size() == 3 && digit(0) && digit(1) && id[2] >= 'a' && id[2] <= 'z';
+  for (const harness::ExerciseInfo& info : catalog) {
+    if (id_like && info.id.compare(0, 2, id, 0, 2) == 0) same_chapter += (same_chapter.empty() ? "" : ", ") + info.id;
+    ids.push_back(info.id);
+    names.push_back(info.name);
+  }
+  if (!same_chapter.empty()) {
+    return "; chapter " + std::to_string((id[0] - '0') * 10 + (id[1] - '0')) + " has " + same_chapter;
+  }
+  ids.insert(ids.end(), names.begin(), names.end());  // where both are as near, the id is the better answer
+  return suggestion(id, ids, "; ./handoff list shows them");
+}
+
 std::vector<harness::ExerciseInfo> exercises() {
   std::vector<std::string> errors;
   std::vector<harness::ExerciseInfo> catalog = harness::load_catalog(harness::project_root(), &errors);
@@ -62,11 +85,10 @@ std::vector<harness::ExerciseInfo> exercises() {
 }
 
 std::optional<harness::ExerciseInfo> find_exercise(const std::string& id) {
-  std::vector<std::string> errors, ids, names;
-  for (harness::ExerciseInfo& info : harness::load_catalog(harness::project_root(), &errors)) {
+  std::vector<std::string> errors;
+  std::vector<harness::ExerciseInfo> catalog = harness::load_catalog(harness::project_root(), &errors);
+  for (harness::ExerciseInfo& info : catalog) {
     if (id == info.id || id == info.name || id == info.id + "-" + info.name) return std::move(info);
-    ids.push_back(info.id);
-    names.push_back(info.name);
   }
   // An exercise whose exercise.toml is broken is missing from the catalogue: the reason is the answer.
   for (const std::string& error : errors) {
@@ -75,8 +97,7 @@ std::optional<harness::ExerciseInfo> find_exercise(const std::string& id) {
       return std::nullopt;
     }
   }
-  ids.insert(ids.end(), names.begin(), names.end());  // where both are as near, the id is the better answer
-  refuse("no exercise '" + id + "'" + suggestion(id, ids, "; ./handoff list shows them"));
+  refuse("no exercise '" + id + "'" + exercise_suggestion(id, catalog));
   return std::nullopt;
 }
 

@@ -17,6 +17,11 @@ std::string nearest(const std::string& text, const std::vector<std::string>& can
 std::string suggestion(const std::string& text, const std::vector<std::string>& candidates,
                        const std::string& otherwise);
 
+/// How "no exercise 'id'" goes on: "; did you mean 01a?" where `id` is the path of an exercise's folder or of a file in
+/// it, or is near an id or a name; "; chapter 3 has 03b" where it has the form of an id and that chapter has others;
+/// else where all exercises are shown.
+std::string exercise_suggestion(const std::string& id, const std::vector<harness::ExerciseInfo>& catalog);
+
 /// All exercises; a broken exercise.toml is told on standard error, and that exercise is left out.
 std::vector<harness::ExerciseInfo> exercises();
 

@@ -12,6 +12,7 @@
 namespace handoff::cli {
 
 int run_hint(const std::string& id, bool all, bool reset) {
+  if (id.empty()) return refuse("which exercise? ./handoff hint 01a");
   const std::optional<harness::ExerciseInfo> info = find_exercise(id);
   if (!info) return kCouldNot;
   const int total = static_cast<int>(info->hints.size());

@@ -61,7 +61,7 @@ int run(int argc, char** argv) {
   std::string hint_id;
   bool hint_all = false, hint_reset = false;
   CLI::App* h = app.add_subcommand("hint", "Show one more hint for an exercise at each call");
-  h->add_option("ID", hint_id, "The exercise")->required();
+  h->add_option("ID", hint_id, "The exercise: 01a, or its name");
   h->add_flag("--all", hint_all, "Show all its hints");
   h->add_flag("--reset", hint_reset, "Begin again with the first");
   h->callback([&] { status = run_hint(hint_id, hint_all, hint_reset); });

@@ -506,7 +506,7 @@ std::string not_run(const KernelRun& run) {
                                             std::function<std::string(const trace::Trace&)> got) {
   return make(wants,
               [wants, predicate = std::move(predicate), got = std::move(got)](const KernelRun& run) -> std::string {
-                if (!run.result.ok()) return "the launch did not end, so this cannot be judged";
+                if (!run.result.ok()) return "not judged: the launch did not end";
                 if (predicate(run.result.trace)) return {};
                 return fmt::format("{}; wanted: {}", got(run.result.trace), wants);
               });

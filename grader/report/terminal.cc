@@ -505,7 +505,9 @@ class Screen {
   void next() {
     const std::string command = "./handoff check " + v_.exercise + (o_.arguments.empty() ? "" : " " + o_.arguments);
     std::vector<std::string> steps;
-    if (v_.passed()) {
+    if (v_.passed() && o_.one_schedule) {
+      steps.push_back("next: " + command + "   runs all schedules");
+    } else if (v_.passed()) {
       if (!o_.next.empty())
         steps.push_back("next: " + o_.next + "   ./handoff check " + o_.next.substr(0, o_.next.find(' ')));
     } else {

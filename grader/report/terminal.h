@@ -13,12 +13,13 @@ namespace handoff::report {
 
 /// What render needs to know beyond the verdict.
 struct RenderOptions {
-  bool color = false;      ///< escape sequences of ECMA-48
-  size_t width = 100;      ///< columns; text is wrapped, source lines are cut
-  bool verbose = false;    ///< every diagnostic and every line of output, however many screens that takes
-  bool colleague = false;  ///< not the learner's own file (--solution, --submission): no hints are offered
-  std::string next;        ///< the exercise after this one, "04b ragged-tail"; empty: none
-  std::string arguments;   ///< between the ID and the schedule in the command that reproduces: "--solution"
+  bool color = false;         ///< escape sequences of ECMA-48
+  size_t width = 100;         ///< columns; text is wrapped, source lines are cut
+  bool verbose = false;       ///< every diagnostic and every line of output, however many screens that takes
+  bool one_schedule = false;  ///< --schedule chose one: full marks say nothing of the others, and do not lead on
+  bool colleague = false;     ///< not the learner's own file (--solution, --submission): no hints are offered
+  std::string next;           ///< the exercise after this one, "04b ragged-tail"; empty: none
+  std::string arguments;      ///< between the ID and the schedule in the command that reproduces: "--solution"
   /// Line `line` (1-based) of `file` as a diagnostic names it; nullopt where there is none.
   std::function<std::optional<std::string>(const std::string& file, size_t line)> source_line;
 };

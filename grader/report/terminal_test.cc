@@ -194,6 +194,17 @@ Verdict pipelined() {
   return v;
 }
 
+TEST(Screen, OneScheduleDoesNotLeadOn) {
+  const Verdict v = blank("13a", "gemm-full-empty", 20, 20);
+  RenderOptions o = options();
+  o.next = "13b gemm-persistent";
+  o.one_schedule = true;
+  EXPECT_THAT(render(v, o), HasSubstr("\n  next: ./handoff check 13a   runs all schedules\n"));
+  EXPECT_THAT(render(v, o), Not(HasSubstr("13b")));
+  o.one_schedule = false;
+  EXPECT_THAT(render(v, o), HasSubstr("\n  next: 13b gemm-persistent   ./handoff check 13b\n"));
+}
+
 TEST(Screen, APipelineIsDrawn) {
   EXPECT_THAT(render(pipelined(), options()), HasSubstr(R"(
   33,000 modeled cycles

@@ -882,10 +882,9 @@ void Checker::State::report_thread_race(const Accessor& a, LaneMask lanes, uint3
                                  !order_exists ? "nothing orders the two"
                                  : wide_enough ? "they are ordered only at a scope that leaves out the other block"
                                                : "the signal between them is relaxed, which orders nothing");
-         d.hint =
-             order_exists
-                 ? kScopeHint
-                 : "An arrive after the one and a wait before the other, or a barrier between them, would order them.";
+         d.hint = order_exists ? kScopeHint
+                               : "An arrive after the one, by its own thread, and a wait before the other, by its own "
+                                 "thread, would order them; so would a barrier between them.";
          d.related = {{place(other), fmt::format("{} {} it here", who(key, other_lanes), other_verb)}};
        },
        a.party(lanes), {Party::Thread, key, n, other_lanes, other_verb[0] == 'r'});
@@ -1673,8 +1672,8 @@ void Checker::mbarrier(const MbarrierEvent& e) {
                 fmt::format("{} arrives in phase {} of `{}`, although no thread's wait has seen phase {} complete",
                             s.who(w.key, lanes), e.phase, name(), e.phase - 1);
             d.hint =
-                "Somebody waits for each phase before the arrivals of the next one; is the count right, and does each "
-                "thread arrive once?";
+                "Somebody waits for each phase before the arrivals of the next one. Is the count right, does each "
+                "thread arrive once, and does the wait for that phase ask for its parity?";
             d.related = {{s.place(b.init), "its count is set here"}};
           });
           if (s.findings.back().diagnostic.id == "phase-overrun") s.findings.back().awaited = b.awaited;
@@ -2778,6 +2777,14 @@ void Checker::State::explain_deadlock() {
                 d.hint = "The count given to init is the number of arrivals of a phase.";
                 d.related = {{place(b->init), fmt::format("the count {} is set here", b->expected)}};
               });
+            }
+            if (!some) {
+              for (Diagnostic& d : launch->diagnostics) {
+                if (d.id == "deadlock" && d.hint.empty() && at(d.place) == at(place(wait))) {
+                  d.hint = fmt::format("Nobody has arrived on `{}` in phase {}. Who should have, and what keeps them?",
+                                       name, b->phase);
+                }
+              }
             }
           }
         }

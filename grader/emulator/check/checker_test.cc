@@ -509,6 +509,14 @@ TEST(CheckerTest, FoundByComparison) {
   });
 }
 
+TEST(CheckerTest, ADeadlockWhereNobodyArrivedSaysSo) {
+  const Outcome o = run_checked({"nobody arrives", "", init() + wait("full", 0, "W")}, {});
+  SCOPED_TRACE(async::testing::text_of(o) + o.body);
+  ASSERT_FALSE(o.diagnostics.empty());
+  EXPECT_EQ(o.diagnostics[0].id, "deadlock");
+  EXPECT_EQ(o.diagnostics[0].hint, "Nobody has arrived on `full` in phase 0. Who should have, and what keeps them?");
+}
+
 /// Thread 0 signals `full` and thread 32 `empty`, each once; then each waits for the other's second signal before it
 /// gives its own.
 TEST(CheckerTest, ACycleOfBarriersIsPrinted) {

@@ -533,7 +533,10 @@ class Runner {
     if (!groups.empty()) fault.diagnostic.place = groups[0].place;
     for (size_t g = 1; g < groups.size(); g++)
       fault.diagnostic.related.push_back(
-          {groups[g].place, fmt::format("{} threads wait here for {}", groups[g].threads, groups[g].what)});
+          {groups[g].place, fmt::format("{} here for {}",
+                                        groups[g].threads == 1 ? std::string("1 thread waits")
+                                                               : fmt::format("{} threads wait", groups[g].threads),
+                                        groups[g].what)});
     fault.hang = true;
     throw fault;
   }
