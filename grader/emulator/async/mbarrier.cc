@@ -261,6 +261,14 @@ void pending_count(Warp& w, const Inst& i, LaneMask mask) {
   });
 }
 
+/// §9.7.13.15.16: phaseParity is 0 or 1. What other values do is not defined; here the lowest bit counts.
+void report_parity(Warp& w, const Inst& i, int lane, uint64_t given) {
+  w.cta->launch->report(
+      i, "bad-parity",
+      fmt::format("{} waits for parity {}; a parity is 0 or 1", machine::describe_lanes(w, LaneMask{1} << lane), given),
+      "The parity of phase k is k & 1.");
+}
+
 /// test_wait and try_wait: d = predicate, b = token or parity.
 void wait(Warp& w, const Inst& i, LaneMask mask) {
   const bool by_token = (i.sub & kToken) != 0, may_sleep = (i.sub & kTry) != 0;
@@ -287,8 +295,10 @@ void wait(Warp& w, const Inst& i, LaneMask mask) {
       asked = lanes<uint64_t>(w.regs, i.b)[l] >> 20;
       complete = asked != b.phase;
     } else {
-      const uint64_t parity =
-          ((i.sub & kWideOperand) != 0 ? lanes<uint64_t>(w.regs, i.b)[l] : lanes<uint32_t>(w.regs, i.b)[l]) & 1;
+      const uint64_t given =
+          (i.sub & kWideOperand) != 0 ? lanes<uint64_t>(w.regs, i.b)[l] : lanes<uint32_t>(w.regs, i.b)[l];
+      if (given > 1) report_parity(w, i, l, given);
+      const uint64_t parity = given & 1;
       complete = parity != (b.phase & 1);
       asked = complete ? b.phase - 1 : b.phase;  // phase −1 of a fresh barrier wraps, and keeps its parity
     }

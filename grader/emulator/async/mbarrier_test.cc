@@ -69,6 +69,24 @@ TEST(MbarrierTest, ParityIsTheOperandsLowestBitWhateverItsWidth) {
   EXPECT_THAT(std::vector<uint32_t>(o.out.begin(), o.out.begin() + 3), ElementsAre(1, 0, 0));
 }
 
+TEST(MbarrierTest, OtherParitiesThan0And1AreReportedAndTheirLowestBitCounts) {
+  const Outcome o = one_thread(R"(
+    mbarrier.init.shared.b64 [full], 1;
+    mov.u32 %r1, 3;
+    mbarrier.test_wait.parity.shared::cta.b64 %p1, [full], %r1; // odd
+    outp 0 %p1
+    mov.u32 %r1, 2;
+    mbarrier.try_wait.parity.shared::cta.b64 %p1, [full], %r1; // even
+    outp 1 %p1
+  )");
+  EXPECT_THAT(std::vector<uint32_t>(o.out.begin(), o.out.begin() + 2), ElementsAre(1, 0));
+  ASSERT_EQ(o.diagnostics.size(), 2u);
+  for (const Diagnostic& d : o.diagnostics) EXPECT_EQ(d.id, "bad-parity");
+  EXPECT_EQ(o.diagnostics[0].place.line, line_of(o.body, "// odd"));
+  EXPECT_EQ(o.diagnostics[1].place.line, line_of(o.body, "// even"));
+  EXPECT_EQ(o.diagnostics[1].message, "warp 0 lane 0 waits for parity 2; a parity is 0 or 1");
+}
+
 TEST(MbarrierTest, TokenWaitsComparePhases) {
   Recorder seen;
   const Outcome o = one_thread(R"(
