@@ -12,6 +12,7 @@ enum ExitStatus : int {
   kFullMarks = 0,     ///< or: the command did what it was asked
   kNotFullMarks = 1,  ///< graded; a file that does not compile included
   kCouldNot = 2,      ///< bad usage, unreadable input, no toolchain
+  kHazards = 9,       ///< `run`: the checker found an error in the program, whatever its own status was
 };
 
 /// What `check` was asked, as typed: run_check judges the values.
@@ -27,6 +28,16 @@ struct CheckArguments {
   std::string json;              ///< empty: none; "-": standard output
   std::string timeout = "60";    ///< seconds an exercise
   std::string repeats = "3";     ///< launches of each case on a GPU
+};
+
+/// What `run` was asked, as typed: run_program judges the values.
+struct RunArguments {
+  std::vector<std::string> program;  ///< and its arguments
+  std::string check = "errors";      ///< errors, all (warnings and notes too) or off
+  std::string schedule = "nominal";  ///< of every launch
+  std::string seed;                  ///< of the random schedule; empty: 0
+  std::string json;                  ///< empty: none; "-": standard output
+  bool verbose = false;              ///< every diagnostic of a launch in full
 };
 
 /// What `run-kernel` was asked, as typed: run_kernel judges the values.
@@ -71,6 +82,9 @@ int run_docs();
 /// takes a record. kNotFullMarks: a kernel is wrong, too slow, or not as the timing model has it.
 int run_bench(const std::string& device, const std::string& json);
 int run_test(bool mutants);
+/// Runs a CUDA program on the emulator, with the checker. Returns the program's own status; kHazards where an error was
+/// found; kCouldNot where nothing was checked and the program itself has status 0.
+int run_program(const RunArguments& arguments);
 /// Rewrites the PTX kept for machines without nvcc: solutions/*/kernel.ptx and exercises/*/demo-wrong.ptx.
 int run_keep_ptx();
 /// Launches one kernel on the emulator with the checker. kFullMarks: nothing was found on any schedule.

@@ -91,6 +91,26 @@ int run(int argc, char** argv) {
   t->add_flag("--mutants", mutants, "Only the wrong submissions: is each found, and called by its name?");
   t->callback([&] { status = run_test(mutants); });
 
+  RunArguments program;
+  CLI::App* p = app.add_subcommand("run", "Run your own CUDA program on the emulator: ./handoff run -- ./program");
+  p->add_option("--check", program.check, "What is told: errors, all (warnings and notes too) or off")
+      ->type_name("WHAT")
+      ->capture_default_str();
+  p->add_option("--schedule", program.schedule, "Order of asynchronous work: nominal, lazy, eager, reverse or random")
+      ->type_name("NAME")
+      ->capture_default_str();
+  p->add_option("--seed", program.seed, "Seed of the random schedule: the same seed gives the same run")
+      ->type_name("S");
+  p->add_option("--json", program.json, "Write launches and diagnostics as JSON (- is standard output)")
+      ->type_name("FILE");
+  p->add_flag("-v,--verbose", program.verbose, "Show every diagnostic of a launch in full");
+  p->add_option("PROGRAM", program.program, "The program and its arguments, after --")->required();
+  p->footer(
+      "Build the program with nvcc -cudart shared -lineinfo -gencode arch=compute_100a,code=compute_100a "
+      "(docs/run.md).\n"
+      "Exit status: the program's own, 9 if an error was found, 2 if nothing was checked.");
+  p->callback([&] { status = run_program(program); });
+
   app.add_subcommand("keep-ptx", "Rewrite the PTX kept for machines without nvcc")->group("")->callback([&] {
     status = run_keep_ptx();
   });

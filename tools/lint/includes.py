@@ -3,7 +3,7 @@
 
 A file may include headers of its own layer and of lower layers, never of a higher one:
 
-    cli > conformance > timing > report > harness > device > emulator > trace > check > async > machine > ptx
+    cli > conformance > timing > report > harness > device > runtime > emulator > trace > check > async > machine > ptx
 
 Programs that stand beside them, exercises/*/grade.cc and grader/bench/, may include harness and everything below it; nothing
 includes them but themselves. Project headers are included by their path from the root, and each
@@ -23,6 +23,7 @@ LAYERS = [
     ("report", "grader/report"),
     ("harness", "grader/harness"),
     ("device", "grader/device"),
+    ("runtime", "grader/runtime"),
     ("emulator", "grader/emulator"),
     ("trace", "grader/emulator/trace"),
     ("check", "grader/emulator/check"),
@@ -78,11 +79,14 @@ def self_test():
         ("exercises/01a-x/grade.cc", "grader/report/b.h", True),
         ("grader/device/a.cc", "grader/conformance/b.h", True),
         ("grader/bench/a.cc", "grader/cli/b.h", True),
+        ("grader/runtime/a.cc", "grader/device/b.h", True),
         ("grader/unknown/a.cc", "grader/emulator/ptx/b.h", True),
         ("grader/emulator/ptx/a.cc", "missing.h", True),
         ("grader/emulator/ptx/a.cc", "grader/emulator/ptx/b.h", False),
         ("grader/emulator/a.cc", "grader/emulator/trace/b.h", False),
         ("grader/cli/a.cc", "grader/report/b.h", False),
+        ("grader/cli/a.cc", "grader/runtime/b.h", False),
+        ("grader/runtime/a.cc", "grader/emulator/b.h", False),
         ("exercises/01a-x/grade.cc", "grader/harness/b.h", False),
         ("exercises/01a-x/grade.cc", "grader/device/b.h", False),
         ("grader/conformance/a.cc", "grader/conformance/b.h", False),

@@ -2,6 +2,7 @@
 // run: --out 12
 // source: PTX §9.7.13.15.16
 // undefined: a phaseParity that is neither 0 nor 1
+// diagnostic: bad-parity
 #include <cstdint>
 
 __device__ void init(uint32_t bar, uint32_t count) {

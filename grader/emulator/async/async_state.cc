@@ -101,6 +101,7 @@ void register_async_decoders(machine::DecoderTable& table) {
   register_tensor_copy_decoders(table);
   register_tensor_map_decoders(table);
   register_cp_async_decoders(table);
+  register_launch_control_decoders(table);
   register_tcgen05_decoders(table);
 }
 

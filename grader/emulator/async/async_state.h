@@ -99,6 +99,7 @@ struct State : machine::AsyncCtaState {
   std::unordered_map<uint32_t, ThreadGroups> groups;  ///< by thread index in the CTA
   std::vector<InFlight> in_flight;                    ///< in order of issue
   TensorCore tensor;                                  ///< tensor memory and MMAs
+  bool saw_launch_refused = false;                    ///< a thread has read the response of a failed try_cancel
 
   /// The live barrier at a shared::cta offset; nullptr if there is none.
   Mbarrier* find(uint32_t offset);
@@ -157,6 +158,8 @@ void register_cp_async_decoders(machine::DecoderTable& table);
 void register_tensor_copy_decoders(machine::DecoderTable& table);
 /// tensormap.replace and tensormap.cp_fenceproxy (tensor_map_ops.cc).
 void register_tensor_map_decoders(machine::DecoderTable& table);
+/// clusterlaunchcontrol.* (launch_control.cc).
+void register_launch_control_decoders(machine::DecoderTable& table);
 /// tcgen05.* (tcgen05.cc).
 void register_tcgen05_decoders(machine::DecoderTable& table);
 /// What is wrong with tensor memory at the CTA's end, and the end of its allocations.

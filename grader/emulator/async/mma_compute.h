@@ -1,5 +1,5 @@
-// The arithmetic of tcgen05.mma: D = A·B or D = A·B + D for kind::f16 and kind::tf32, dense, cta_group::1
-// (PTX §9.7.16.10).
+// The arithmetic of tcgen05.mma: D = A·B or D = A·B + D, where the block-scaled kinds first multiply A and B with their
+// scale factors; dense, cta_group::1 (PTX §9.7.16.10).
 //
 // Nothing is kept between calls, and nothing is checked here: check_instruction_descriptor, check_smem_descriptor,
 // footprint and the blocks below are for the caller, before.
@@ -31,21 +31,31 @@ struct TensorMemoryBlock {
   uint16_t columns = 0;  ///< how many
 };
 
-/// One tcgen05.mma of kind f16 or tf32 with cta_group::1, neither sparse nor `.ws`.
-/// REQUIRES: the descriptors are legal; the footprints of A and B lie within shared memory; the blocks of D (and of A)
-/// lie within tensor memory.
+/// One tcgen05.mma with cta_group::1, neither sparse nor `.ws`, K not 96.
+/// REQUIRES: the descriptors are legal; the footprints of A and B lie within shared memory; the blocks of D (of A, of
+/// the scale factors) lie within tensor memory.
 struct MmaOperation {
-  InstructionDescriptor instruction;  ///< shape, types, order of the operands
-  const std::byte* shared = nullptr;  ///< the CTA's shared memory, addressed from 0
-  uint32_t shared_bytes = 0;          ///< its size
-  bool a_in_tensor_memory = false;    ///< A is at a_tensor, not at a
-  SmemDescriptor a;                   ///< unless a_in_tensor_memory
-  TensorMemoryAddress a_tensor;       ///< if a_in_tensor_memory
-  SmemDescriptor b;                   ///< B
-  uint32_t* tensor_memory = nullptr;  ///< [128 lanes][512 columns]
-  TensorMemoryAddress d;              ///< D, and the old D
-  bool enable_input_d = false;        ///< false: the old D is not read
+  InstructionDescriptor instruction;    ///< shape, types, order of the operands
+  const std::byte* shared = nullptr;    ///< the CTA's shared memory, addressed from 0
+  const std::byte* shared_b = nullptr;  ///< where B is, if that is another CTA's shared memory; nullptr: `shared`
+  uint32_t shared_bytes = 0;            ///< its size
+  bool a_in_tensor_memory = false;      ///< A is at a_tensor, not at a
+  SmemDescriptor a;                     ///< unless a_in_tensor_memory
+  TensorMemoryAddress a_tensor;         ///< if a_in_tensor_memory
+  SmemDescriptor b;                     ///< B
+  uint32_t* tensor_memory = nullptr;    ///< [128 lanes][512 columns]
+  TensorMemoryAddress d;                ///< D, and the old D
+  bool enable_input_d = false;          ///< false: the old D is not read
   uint8_t scale_input_d = 0;  ///< D is multiplied by 2^-scale_input_d first, 0 … 15; 0 where the form has none
+  /// Block-scaled kinds: factors a row of A and a column of B, 1, 2 or 4 (.scale_vec::1X, 2X, 4X); else 0.
+  uint8_t scale_factors = 0;
+  /// Where they begin, of A and of B; lane 0.
+  ///@{
+  TensorMemoryAddress scale_a, scale_b;
+  ///@}
+  uint16_t scale_b_first = 0;  ///< the column of scale_B that column 0 of B takes: another CTA may have those before
+  /// Row m of A and D is at lane d.lane + m, also where M = 64 (mma_pair.h).
+  bool lanes_in_order = false;
   /// Bit l % 32 of element l / 32: lane l is not written.
   std::array<uint32_t, 4> disable_output_lane = {};
 };
@@ -58,6 +68,13 @@ inline uint32_t tensor_memory_lane(uint32_t rows, uint32_t m) { return rows == 6
 std::vector<TensorMemoryBlock> d_blocks(const InstructionDescriptor& instruction, TensorMemoryAddress d);
 /// The cells of A in tensor memory: 8 columns (32 bytes of K) of the same lanes.
 std::vector<TensorMemoryBlock> a_blocks(const InstructionDescriptor& instruction, TensorMemoryAddress a);
+/// The cells of the scale factors of `rows` rows of A or columns of B: all lanes, a column for 32 rows
+/// (PTX §9.7.16.10.7). Row r has its factors in the bytes of the cell in column r / 32 of lane r % 32; the four
+/// quarters of the lanes hold a copy each.
+TensorMemoryBlock scale_block(uint32_t rows, TensorMemoryAddress address);
+/// What is wrong with the addresses of the scale factors of A and of B: lane 0; the columns end at 512.
+std::vector<DescriptorProblem> check_scale_factors(const InstructionDescriptor& instruction, TensorMemoryAddress a,
+                                                   TensorMemoryAddress b);
 /// What is wrong with the address of D, and of A where it is in tensor memory (else nullptr): lane 0, for M = 64 also
 /// 16 and the same for both; the columns end at 512.
 std::vector<DescriptorProblem> check_tensor_memory(const InstructionDescriptor& instruction, TensorMemoryAddress d,
@@ -66,9 +83,12 @@ std::vector<DescriptorProblem> check_tensor_memory(const InstructionDescriptor& 
 /// Does `operation`: reads A and B, then writes D.
 ///
 /// Products and sums are those of fma in binary32, k ascending, starting from D·2^-s (PTX leaves order and precision of
-/// the sum open). f16 and bf16 enter exactly, subnormal numbers included; of a tf32 the low 13 bits are ignored. A NaN
+/// the sum open). All types enter exactly, subnormal numbers included; of a tf32 the low 13 bits are ignored. A NaN
 /// result is 0x7fffffff (f16 D: 0x7fff). D of type f16: the sum is rounded once, to nearest even, into the low half of
-/// the cell; the high half becomes 0. The bits do not depend on the host.
+/// the cell; the high half becomes 0. Scale factors multiply the elements of their block exactly, before the product;
+/// the rows of a quarter of the lanes take both from that quarter's copy, so that a missing copy shows. kind::i8: the
+/// sum is exact; added to D it is clamped with the saturate bit, and modulo 2^32 without (PTX does not say). The bits
+/// do not depend on the host.
 void mma(const MmaOperation& operation);
 
 /// While true, mma uses the loops for any host. For tests that compare the variants; not for use by threads.

@@ -180,6 +180,11 @@ MmaType result_type(uint32_t code) {
   return kTypes[code];
 }
 
+/// 4- and 6-bit types.
+bool is_narrow(MmaType type) { return type == MmaType::E2m3 || type == MmaType::E3m2 || type == MmaType::E2m1; }
+constexpr const char* kNarrowTransposed =
+    "PTX Table 54 lists transposed matrices of 8- and 16-bit elements, of 4- and 6-bit elements none";
+
 bool is_packed_float4(MmaKind kind) { return kind == MmaKind::Mxf4 || kind == MmaKind::Mxf4nvf4; }
 uint32_t element_bits(MmaKind kind) {
   switch (kind) {
@@ -300,12 +305,21 @@ void check_plain_fields(const InstructionDescriptor& d, const MmaForm& form, Pro
   }
 }
 
-void check_scaled_fields(const InstructionDescriptor& d, Problems& problems) {
+void check_scaled_fields(const InstructionDescriptor& d, const MmaForm& form, Problems& problems) {
   const bool packed = is_packed_float4(d.kind);
   const char* kind = to_string(d.kind);
   problems.reserved(1, 0);
   problems.reserved(3, 3);
-  if (packed && d.scale_b_id % 2 != 0) problems.add("scale factor B id", 5, 4, fmt::format("{} takes 0 or 2", kind));
+  // PTX §9.7.16.10.7.2, §9.7.16.10.7.3: four factors fill the word, two are half of it.
+  const bool whole_word = form.scale_factors == 4;
+  const auto check_id = [&](const char* name, int high, int low, uint8_t id) {
+    if (whole_word && id != 0) {
+      problems.add(name, high, low, "four factors a row fill the word: it takes 0");
+    } else if (packed && id % 2 != 0) {
+      problems.add(name, high, low, fmt::format("{} takes 0 or 2", kind));
+    }
+  };
+  check_id("scale factor B id", 5, 4, d.scale_b_id);
   problems.reserved(6, 6);
   if (d.a_type == MmaType::Reserved)
     problems.add("A type", 9, 7, fmt::format("{} takes {}", kind, operand_codes(d.kind)));
@@ -319,11 +333,14 @@ void check_scaled_fields(const InstructionDescriptor& d, Problems& problems) {
   }
   if (!d.scale_ue8m0 && d.kind != MmaKind::Mxf4nvf4) {
     problems.add("scale type", 23, 23, fmt::format("the scale factors of {} are ue8m0 (1)", kind));
+  } else if (!d.scale_ue8m0 && form.scale_factors == 2) {  // PTX Table 57
+    problems.add("scale type", 23, 23, "two factors a row (a block of 32) are ue8m0 (1); ue4m3 goes with four");
   }
   problems.reserved(26, 24);
-  if (packed && d.scale_a_id % 2 != 0) problems.add("scale factor A id", 30, 29, fmt::format("{} takes 0 or 2", kind));
+  check_id("scale factor A id", 30, 29, d.scale_a_id);
   if (!packed) problems.reserved(31, 31);
   if (d.k96 && d.sparse) problems.add("K dimension", 31, 31, "K = 96 is for a dense A");
+  if (d.k96 && form.cta_group == 1) problems.add("K dimension", 31, 31, "K = 96 goes with cta_group::2 and M = 256");
 }
 
 /// Distances that make the operand's units overlap: legal, and almost always a mistake.
@@ -507,12 +524,23 @@ std::vector<DescriptorProblem> check_instruction_descriptor(const InstructionDes
                  form.sparse ? "tcgen05.mma.sp needs 1 here" : "a sparse A is for tcgen05.mma.sp; this is tcgen05.mma");
   }
   if (is_block_scaled(d.kind)) {
-    check_scaled_fields(d, problems);
+    check_scaled_fields(d, form, problems);
   } else {
     check_plain_fields(d, form, problems);
   }
   if (form.a_in_tensor_memory && d.transpose_a) {
     problems.add("transpose A", 15, 15, "an A in tensor memory is row-major (PTX Table 53): it cannot be transposed");
+  } else if (d.transpose_a && is_narrow(d.a_type) && !is_packed_float4(d.kind)) {
+    problems.add("transpose A", 15, 15, kNarrowTransposed, true);
+  }
+  if (d.transpose_b && is_narrow(d.b_type) && !is_packed_float4(d.kind)) {
+    problems.add("transpose B", 16, 16, kNarrowTransposed, true);
+  }
+  if (form.a_in_tensor_memory && d.a_type == MmaType::E2m1 && !is_packed_float4(d.kind)) {
+    problems.add("A type", 9, 7, to_string(d.a_type),
+                 "where it stands in its byte of tensor memory is told by a figure only (PTX Figure 199); here it is "
+                 "bits 5:2, as for mma.sync",
+                 true);
   }
   return problems.take();
 }

@@ -30,6 +30,7 @@ struct MmaForm {
   bool sparse = false;              ///< `.sp`
   bool weight_stationary = false;   ///< `.ws`
   bool a_in_tensor_memory = false;  ///< the operand is `[a-tmem]`, not `a-desc`
+  uint8_t scale_factors = 0;        ///< of a row of A and a column of B: 1, 2, 4 (`.scale_vec::1X` …); 0: not told
 };
 
 /// The 32-bit instruction descriptor (PTX §9.7.16.4.2, Tables 42, 43 and 44).

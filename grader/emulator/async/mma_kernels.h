@@ -24,6 +24,13 @@ struct Unpack {
 
 /// D = A·B or A·B + D·scale.
 struct Multiply {
+  /// Type of an element of D.
+  enum class Result : uint8_t {
+    Float,        ///< binary32
+    Half,         ///< f16, in the low half of a cell
+    Int,          ///< s32, modulo 2^32: the panels hold integers whose sums of products are below 2^24
+    IntSaturated  ///< s32, clamped
+  };
   const float* a = nullptr;  ///< [k][m]
   const float* b = nullptr;  ///< [k][n]
   /// Shape: m a multiple of 4, n of 8, both as MmaOperation allows.
@@ -31,9 +38,9 @@ struct Multiply {
   uint32_t m = 0, n = 0, k = 0;
   ///@}
   uint32_t* const* rows = nullptr;  ///< [m]: the n cells of each row of D; nullptr: the row is not written
-  bool half = false;                ///< D is of type f16, in the low half of a cell
+  Result result = Result::Float;    ///< type of D
   bool accumulate = false;          ///< the sums start from the old D
-  float scale = 1;                  ///< of the old D
+  float scale = 1;                  ///< of the old D; integers: 1
 };
 
 namespace mma_base {

@@ -3,6 +3,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cstring>
+
 namespace handoff::async {
 
 using Shape = TensorAccessForm::Shape;
@@ -83,12 +86,67 @@ void tensor_store(uint32_t* cells, const TensorAccessForm& form, TensorCell at, 
   }
 }
 
+uint32_t TensorCopyForm::rows() const {
+  switch (shape) {
+    case Shape::C4x256b:
+      return 4;
+    case Shape::C64x128b02_13:
+    case Shape::C64x128b01_23:
+      return 64;
+    case Shape::C32x128b:
+      return 32;
+    default:
+      return 128;
+  }
+}
+
+std::array<uint32_t, 4> TensorCopyForm::lanes(uint32_t row, uint32_t& count) const {
+  switch (shape) {
+    case Shape::C4x256b:
+      count = 1;
+      return {32 * row};
+    case Shape::C64x128b02_13:
+      count = 2;
+      return {row, row + 64};
+    case Shape::C64x128b01_23:
+      count = 2;
+      return {row / 32 * 64 + row % 32, row / 32 * 64 + 32 + row % 32};
+    case Shape::C32x128b:
+      count = 4;
+      return {row, row + 32, row + 64, row + 96};
+    default:
+      count = 1;
+      return {row};
+  }
+}
+
+void tensor_copy(const TensorCopyForm& form, const std::byte* shared, const std::vector<uint32_t>& units,
+                 uint32_t* cells, TensorCell at) {
+  constexpr uint32_t kUnitWords = 4;
+  const uint32_t units_per_row = form.columns() / kUnitWords;
+  for (uint32_t row = 0; row < form.rows(); row++) {
+    uint32_t count = 0;
+    const std::array<uint32_t, 4> lanes = form.lanes(row, count);
+    for (uint32_t k = 0; k < count; k++) {
+      for (uint32_t u = 0; u < units_per_row; u++) {
+        std::memcpy(cells + size_t{at.lane + lanes[k]} * kTensorMemoryColumns + at.column + size_t{u} * kUnitWords,
+                    shared + units[size_t{row} * units_per_row + u], kUnitWords * sizeof(uint32_t));
+      }
+    }
+  }
+}
+
 ColumnSet TensorMemory::columns() const {
   ColumnSet set;
   for (const Allocation& a : allocations) {
     for (uint32_t c = a.column; c < a.column + a.columns; c++) set.set(c);
   }
   return set;
+}
+
+bool TensorMemory::allocates(uint32_t column, uint32_t count) const {
+  return std::any_of(allocations.begin(), allocations.end(),
+                     [&](const Allocation& a) { return a.column == column && a.columns == count; });
 }
 
 bool TensorMemory::holds(uint32_t column, uint32_t count) const {

@@ -36,7 +36,10 @@
 // travels like that of proxy fences; the after half is a snapshot of what the thread knew when it executed the fence.
 // Both make up for a relaxed signal. MMAs of one thread into one accumulator are ordered by themselves (§9.7.16.6.2).
 // A register may be used before wait::ld; that the ld is over before the columns are written again or freed must be
-// waited for.
+// waited for. tcgen05.cp is tracked like an MMA; an MMA of its thread comes after it (§9.7.16.6.2), and one of another
+// thread behind the two fences. With .cta_group::2 an operation is asked about the memory of both CTAs, a commit may
+// signal barriers in several, and nobody of the pair may be at the columns when one of the two frees them
+// (§9.7.16.7.1).
 //
 // Causes. A race may be the shadow of another mistake: a wait that answered false and was not repeated, or one that was
 // satisfied by an older phase. Findings are kept until the launch ends; then each is asked whether a wait of one party
@@ -88,6 +91,11 @@ namespace {
 constexpr const char* kBytesHint =
     "The bytes announced by expect_tx are the sum of the bytes of the copies that signal the barrier in that phase.";
 
+/// MMAs and tcgen05.cp: what a tcgen05.commit tracks.
+bool by_tensor_core(const AsyncOpInfo& o) {
+  return o.kind == AsyncOpInfo::Kind::Mma || o.kind == AsyncOpInfo::Kind::TensorMemoryCopy;
+}
+
 bool reduces(const AsyncOpInfo& o) {
   return o.kind == AsyncOpInfo::Kind::BulkReduce || o.kind == AsyncOpInfo::Kind::TensorReduce ||
          o.kind == AsyncOpInfo::Kind::RemoteReduce;
@@ -119,6 +127,10 @@ constexpr const char* kClusterInitHint =
     "fence.mbarrier_init.release.cluster by the initialising thread after the init, then a barrier of the whole "
     "cluster "
     "(barrier.cluster.arrive and wait by all threads) before the first use from another block.";
+
+constexpr const char* kPairFreeHint =
+    "Both CTAs of the pair meet (a barrier of the cluster) after their last accesses and before "
+    "tcgen05.dealloc.cta_group::2.";
 
 constexpr const char* kParityHint =
     "The parity to wait for is the phase's number modulo 2: 0 for the first phase, and it flips with each.";
@@ -306,17 +318,18 @@ struct ThreadState {
   uint64_t own_waits = 0;                          ///< waits for groups, once it had issued what goes into them
   ClockPtr mma_order, mma_any;                     ///< what it knew when it issued its last MMA
   std::vector<uint32_t> uncommitted;               ///< MMAs that no commit tracks yet, as operation numbers
+  std::vector<uint32_t> committed;                 ///< those that the last commit tracks
   std::vector<uint64_t> bulk_groups, copy_groups;  ///< operations issued when each was committed
 };
 
 /// An access of tensor memory that is remembered.
 struct TensorRecord {
-  machine::TensorEvent::Kind kind;  ///< Load, Store or Mma
+  machine::TensorEvent::Kind kind;  ///< Load, Store, Mma or Copy; Dealloc: of the pair, by the other CTA
   bool writes = false;
   const Inst* inst = nullptr;
   uint32_t key = 0, n = 0;  ///< warp and its step
   LaneMask mask = 0;
-  uint32_t operation = 0;   ///< of an MMA
+  uint32_t operation = 0;   ///< of an MMA or a copy
   uint64_t shape = 0;       ///< of an MMA
   bool of_nothing = false;  ///< a Load of columns that nobody had written
 };
@@ -340,6 +353,7 @@ struct PendingCommit {
   ///@{
   ClockPtr order, any;
   ///@}
+  struct CtaState* issuer = nullptr;  ///< the CTA of its thread
 };
 
 /// A commit that tracked nothing.
@@ -659,6 +673,7 @@ struct Checker::State {
       case AsyncOpInfo::Kind::CpAsync:
         return known(c, kCpAsyncKey | o.thread_key) > o.sequence;
       case AsyncOpInfo::Kind::Mma:
+      case AsyncOpInfo::Kind::TensorMemoryCopy:
         return known(c, kMmaKey | o.thread_key) > o.sequence;
       case AsyncOpInfo::Kind::BulkPrefetch:
         return true;
@@ -669,16 +684,16 @@ struct Checker::State {
     return known(c, (reading_only ? kBulkReadKey : kBulkWriteKey) | o.thread_key) > o.sequence;
   }
 
-  /// MMAs of one thread finish in order: that the later one is over says the same of the earlier one.
+  /// MMAs and tcgen05.cp of one thread finish in order: that the later one is over says the same of the earlier one.
   static bool same_mma_thread(const Operation& a, const Operation& b) {
-    return a.info.kind == AsyncOpInfo::Kind::Mma && b.info.kind == a.info.kind && a.thread_key == b.thread_key;
+    return by_tensor_core(a.info) && by_tensor_core(b.info) && a.thread_key == b.thread_key;
   }
 
   /// The id for an access that meets an unfinished operation: if its thread waited for groups since its issue, that
   /// wait did not cover it (depth or kind), or the operation was never committed; so if a thread waited that has no
   /// groups (the wrong one). A wait that covers it, not passed on, is no fault of the group.
   const char* unfinished_id(const Operation& o, bool reading_only, const char* otherwise) {
-    if (o.barrier != 0 || o.info.kind == AsyncOpInfo::Kind::Mma) return otherwise;
+    if (o.barrier != 0 || by_tensor_core(o.info)) return otherwise;
     const Cta* cta = cta_of_key[o.key / warps_per_cta];
     if (cta == nullptr) return otherwise;
     CtaState& c = of(*cta);
@@ -690,7 +705,11 @@ struct Checker::State {
     return issuer.own_waits > o.own_waits || c.stray_waits > o.stray_waits ? "group-not-awaited" : otherwise;
   }
 
-  static const char* noun(const Operation& o) { return o.info.kind == AsyncOpInfo::Kind::Mma ? "MMA" : "copy"; }
+  static const char* noun(const Operation& o) {
+    return o.info.kind == AsyncOpInfo::Kind::Mma            ? "MMA"
+           : o.info.kind == AsyncOpInfo::Kind::LaunchCancel ? "try_cancel"
+                                                            : "copy";
+  }
   /// "the copy at kernel.cu:22", "the copy issued at kernel.cu:22".
   ///@{
   std::string named(const Operation& o) const { return fmt::format("the {} at {}", noun(o), at(place(o.info.inst))); }
@@ -837,10 +856,17 @@ struct Checker::State {
   void commit_arrives(CtaState& cta, BarrierState& b, const MbarrierEvent& e);
   static void overtake(BarrierState& b, const MbarrierEvent& e);
   void report_overtaken(Cta& cta);
-  void mma_reads(const AsyncOpInfo& info, uint32_t index, const Knowledge& k);
-  void unwritten_operand(const AsyncOpInfo& info, const machine::MatrixRead& matrix,
+  void mma_reads(const AsyncOpInfo& info, const Cta& owner, uint32_t index, const Knowledge& k);
+  void unwritten_operand(const AsyncOpInfo& info, const Cta& owner, const machine::MatrixRead& matrix,
                          const std::vector<uint32_t>& unwritten);
   const Inst* used_before_wait(const Inst& load) const;
+  CtaState& issuing_cta(const Operation& o, CtaState& other);
+  /// A warp does its tcgen05 operations as one: some of these lanes' step `n` is known.
+  static bool warp_knows(const ClockPtr& c, uint32_t key, LaneMask mask, uint32_t n) {
+    bool some = false;
+    for_lanes(mask, [&](int l) { some = some || knows(c, key, l, n); });
+    return some;
+  }
   void tensor_meets(CtaState& cta, const TensorRecord& a, const TensorAccessor& b);
   void tensor_access(CtaState& cta, WarpState& w, const machine::TensorEvent& e);
   void unwritten_columns(const Inst* inst, const std::string& reader, const TensorColumns& c);
@@ -861,8 +887,10 @@ struct Checker::State {
 // --- the rules: threads ---
 
 std::string Checker::State::barrier_hint(const Operation& o) const {
-  if (o.info.kind == AsyncOpInfo::Kind::Mma)
-    return "A tcgen05.commit behind the MMA, by its thread, and a wait on that barrier would order them.";
+  if (by_tensor_core(o.info)) {
+    return fmt::format("A tcgen05.commit behind the {}, by its thread, and a wait on that barrier would order them.",
+                       noun(o));
+  }
   if (o.info.mbarrier_owner == nullptr)
     return "cp.async.bulk.wait_group by the issuing thread, then a barrier, would order them.";
   return fmt::format("A wait on `{}` for the phase that counts these bytes would order them.",
@@ -983,8 +1011,7 @@ void Checker::State::thread_reads(Plane& plane, const RowPiece& piece, const Acc
 uint32_t Checker::State::used_up(const Plane& plane, const ClockPtr& known_to) const {
   uint32_t words = 0;
   for (const ReadRecord& r : plane.reads) {
-    if (r.party == Party::Async && operations[r.n].info.kind == AsyncOpInfo::Kind::Mma &&
-        complete(operations[r.n], known_to, true))
+    if (r.party == Party::Async && by_tensor_core(operations[r.n].info) && complete(operations[r.n], known_to, true))
       words |= r.words;
   }
   return words;
@@ -1033,7 +1060,7 @@ void Checker::State::thread_writes(Plane& plane, const RowPiece& piece, const Ac
                              complete(o, a.k->any, true) ? ": the signal between them is relaxed, which orders nothing"
                                                          : not_covered(o, true));
              d.hint =
-                 o.info.mbarrier_owner == nullptr && o.info.kind != AsyncOpInfo::Kind::Mma
+                 o.info.mbarrier_owner == nullptr && !by_tensor_core(o.info)
                      ? "cp.async.bulk.wait_group.read by the thread that issued it, then a barrier, would order them."
                      : barrier_hint(o);
              d.related = {{place(o.info.inst), may_still(o, "reading")}};
@@ -1257,7 +1284,7 @@ void Checker::State::async_writes(Plane& plane, const RowPiece& piece, const Ope
     if (r.party == Party::Async) {
       if (r.n == index || complete(operations[r.n], k.order, true)) continue;
       const Operation& p = operations[r.n];
-      const bool mma = p.info.kind == AsyncOpInfo::Kind::Mma;
+      const bool mma = by_tensor_core(p.info);
       find(unfinished_id(p, true, "refill-before-release"), Severity::Error, o.info.inst, p.info.inst,
            [&](Diagnostic& d) {
              d.message = fmt::format("{} overwrites {} while {} may still be reading it{}", named(o),
@@ -1532,7 +1559,10 @@ void Checker::fence(Warp& warp, const Inst&, LaneMask mask, const FenceInfo& inf
       g.global_n = w.n;
       g.now.path_global = Clock::join(g.now.path_global, g.now.order);
     }
-    if (info.kind == Kind::Thread || info.kind == Kind::SyncRestrictAcquire || info.kind == Kind::SyncRestrictRelease) {
+    // fence.proxy.async::generic with .sync_restrict releases and acquires, too (§9.7.13.4): around a relaxed
+    // barrier.cluster it lets the next clusterlaunchcontrol.try_cancel overwrite what was read (§9.7.13.17).
+    if (info.kind == Kind::Thread || info.kind == Kind::SyncRestrictAcquire || info.kind == Kind::SyncRestrictRelease ||
+        info.kind == Kind::ProxyGenericReleaseSharedCta || info.kind == Kind::ProxyGenericAcquireSharedCluster) {
       const Distance reach = reach_of(info.scope);
       for (uint8_t d = 0; acquires(info.sem) && d <= reach; d++) {
         if (!g.fences().pending[d]) continue;
@@ -1714,7 +1744,7 @@ void Checker::mbarrier(const MbarrierEvent& e) {
       if (e.op != 0) {  // whoever sees the phase complete knows this thread's cp.async or MMAs up to that one complete,
                         // and nothing else of it
         const Operation& o = s.op(e.op);
-        const uint64_t component = (o.info.kind == AsyncOpInfo::Kind::Mma ? kMmaKey : kCpAsyncKey) | o.thread_key;
+        const uint64_t component = (by_tensor_core(o.info) ? kMmaKey : kCpAsyncKey) | o.thread_key;
         b.arrived.order = Clock::with(b.arrived.order, component, o.sequence + 1);
         b.arrived.any = Clock::with(b.arrived.any, component, o.sequence + 1);
       }
@@ -1792,7 +1822,7 @@ void Checker::async_op(const AsyncOpInfo& info, AsyncOpInfo::Milestone milestone
   o.info.matrices = nullptr;
   if (info.kind == Kind::CpAsync) {
     o.sequence = t.copy_issued++;
-  } else if (info.kind == Kind::Mma) {
+  } else if (by_tensor_core(info)) {
     o.sequence = t.mma_issued++;
     t.mma_order = k.order;
     t.mma_any = k.any;
@@ -1808,8 +1838,9 @@ void Checker::async_op(const AsyncOpInfo& info, AsyncOpInfo::Milestone milestone
     if (b.first_copy == nullptr) b.first_copy = info.inst;
     s.signals(*info.mbarrier_owner, info.mbarrier, b, w, info.lane, k, info.inst, true, "issues a copy that signals");
   }
-  if (info.kind == Kind::Mma) {
-    s.mma_reads(info, index, k);
+  if (by_tensor_core(info)) {
+    s.mma_reads(info, *info.source_owner, index, k);
+    if (info.peer != nullptr) s.mma_reads(info, *info.peer, index, k);
     return;
   }
   if (info.tensor_map != 0) s.map_read(info, s.operations[index], index, k, s.of(*info.warp->cta));
@@ -2046,15 +2077,15 @@ void Checker::State::commit_arrives(CtaState& cta, BarrierState& b, const Mbarri
     operations[index].signalled = true;
   }
   if (!commit.operations.empty()) return;
-  for (EmptyCommit& x : cta.empty_commits) {
+  for (EmptyCommit& x : commit.issuer->empty_commits) {
     if (x.barrier == b.key && x.inst == e.inst && x.phase == kNotArrived) x.phase = e.phase;
   }
 }
 
-/// The operands of an MMA: read through the async proxy from its issue on, and all of their bytes should have been
-/// written by somebody.
-void Checker::State::mma_reads(const AsyncOpInfo& info, uint32_t index, const Knowledge& k) {
-  CtaState& cta = of(*info.source_owner);
+/// The operands of an MMA or the source of a tcgen05.cp in the shared memory of `owner`: read through the async proxy
+/// from its issue on, and all of their bytes should have been written by somebody.
+void Checker::State::mma_reads(const AsyncOpInfo& info, const Cta& owner, uint32_t index, const Knowledge& k) {
+  CtaState& cta = of(owner);
   const Operation& me = operations[index];
   // Rows of a matrix are mostly alike: written by one copy, read by one MMA before. What was found out for one of them
   // is kept for the next.
@@ -2105,13 +2136,13 @@ void Checker::State::mma_reads(const AsyncOpInfo& info, uint32_t index, const Kn
         at = stop;
       }
     }
-    if (!unwritten.empty()) unwritten_operand(info, matrix, unwritten);
+    if (!unwritten.empty()) unwritten_operand(info, owner, matrix, unwritten);
   }
 }
 
 /// Rows of which nobody wrote anything may be meant: what comes of them is in rows or columns of D that nobody looks
 /// at. A row that is there in part spoils what is made of it.
-void Checker::State::unwritten_operand(const AsyncOpInfo& info, const machine::MatrixRead& matrix,
+void Checker::State::unwritten_operand(const AsyncOpInfo& info, const Cta& owner, const machine::MatrixRead& matrix,
                                        const std::vector<uint32_t>& unwritten) {
   const std::set<uint32_t> missing(unwritten.begin(), unwritten.end());
   const size_t lines = matrix.units->size() / matrix.units_per_row;
@@ -2130,9 +2161,12 @@ void Checker::State::unwritten_operand(const AsyncOpInfo& info, const machine::M
   }
   const bool error = part != 0 || none == rows;
   find("bad-descriptor", error ? Severity::Error : Severity::Warning, info.inst, nullptr, [&](Diagnostic& d) {
-    d.message = fmt::format(
-        "matrix {} of the MMA covers bytes that nobody has written: {} of its {} units of 16 bytes, the first at {}",
-        matrix.name, unwritten.size(), matrix.units->size(), program().describe_shared(unwritten.front()));
+    d.message =
+        fmt::format("{} covers bytes{} that nobody has written: {} of its {} units of 16 bytes, the first at {}",
+                    info.kind == AsyncOpInfo::Kind::Mma ? fmt::format("matrix {} of the MMA", matrix.name)
+                                                        : "the source of the copy",
+                    info.peer == nullptr ? "" : fmt::format(" of CTA {}", owner.linear), unwritten.size(),
+                    matrix.units->size(), program().describe_shared(unwritten.front()));
     d.hint =
         "Start address, LBO, SBO and swizzle of the descriptor and M, N of the instruction decide which bytes are "
         "read.";
@@ -2171,13 +2205,24 @@ const Inst* Checker::State::used_before_wait(const Inst& load) const {
   return nullptr;
 }
 
+/// The CTA of the thread that issued `o`, or `other` where that one is over.
+CtaState& Checker::State::issuing_cta(const Operation& o, CtaState& other) {
+  const Cta* cta = cta_of_key[o.key / warps_per_cta];
+  return cta != nullptr ? of(*cta) : other;
+}
+
 /// A later tcgen05 access of columns that `a` touched.
 void Checker::State::tensor_meets(CtaState& cta, const TensorRecord& a, const TensorAccessor& b) {
   using Kind = machine::TensorEvent::Kind;
   const LaneGroup& g = *b.group;
   const PartyOf me{Party::Thread, b.key, b.n, b.mask, !b.writes};
   const auto columns = [&b] { return fmt::format("columns {}-{} of tensor memory", b.begin, b.end - 1); };
-  const auto doer = [&] { return (b.kind == Kind::Mma ? "the MMA issued by " : "") + who(b.key, b.mask); };
+  const auto doer = [&] {
+    return (b.kind == Kind::Mma    ? "the MMA issued by "
+            : b.kind == Kind::Copy ? "the copy issued by "
+                                   : "") +
+           who(b.key, b.mask);
+  };
   const char* verb = b.kind == Kind::Dealloc ? "frees" : b.writes ? "writes" : "reads";
   const auto report = [&](const char* id, const Inst* where, const std::string& rest, const std::string& hint,
                           const PartyOf& other, const std::string& role) {
@@ -2192,36 +2237,51 @@ void Checker::State::tensor_meets(CtaState& cta, const TensorRecord& a, const Te
         me, other);
   };
 
-  if (a.kind == Kind::Mma) {
+  if (a.kind == Kind::Dealloc) {
+    if (b.kind == Kind::Dealloc) return;
+    report(
+        "tmem-freed-early", a.inst,
+        fmt::format("after {}, the other CTA of the pair, has begun to free them for both: the accesses of both CTAs "
+                    "come before either frees",
+                    who(a.key, a.mask)),
+        kPairFreeHint, {Party::Thread, a.key, a.n, a.mask, false}, "freed here");
+    return;
+  }
+  const bool of_mma = a.kind == Kind::Mma;
+  if (of_mma || a.kind == Kind::Copy) {
     const Operation& o = operations[a.operation];
-    const bool same_thread = a.key == b.key && a.mask == b.mask && b.kind == Kind::Mma;
-    // §9.7.16.6.2: MMAs of one accumulator and shape are pipelined; where an operand
-    // in tensor memory is or becomes the accumulator, public kernels rely on the order of issue, too.
-    if (same_thread && (a.shape == b.shape || !a.writes || !b.writes)) return;
+    const bool same_thread = a.key == b.key && a.mask == b.mask && (b.kind == Kind::Mma || b.kind == Kind::Copy);
+    // §9.7.16.6.2: MMAs of one accumulator and shape are pipelined, and an MMA behind a copy; where an operand
+    // in tensor memory is or becomes the accumulator or is copied anew, public kernels rely on the order of issue, too.
+    const bool both_mmas = of_mma && b.kind == Kind::Mma;
+    if (same_thread && (!both_mmas || a.shape == b.shape || !a.writes || !b.writes)) return;
+    // §9.7.16.6.4.3: behind fences in both threads an MMA comes after a copy, whether that is over or not.
+    if (!of_mma && b.kind == Kind::Mma && warp_knows(g.after_tensor, a.key, a.mask, a.n)) return;
     if (complete(o, g.after_any, false) || (b.kind == Kind::Dealloc && complete(o, g.now.any, false))) return;
     const PartyOf other{Party::Async, o.key, a.operation, 0};
-    const std::string role = fmt::format("this MMA may still be {} them", a.writes ? "writing" : "reading");
+    const std::string role =
+        fmt::format("this {} may still be {} them", of_mma ? "MMA" : "copy", a.writes ? "writing" : "reading");
     if (complete(o, g.now.any, false)) {
       report(
           "missing-tcgen05-fence", b.inst,
-          fmt::format("after a wait that saw the MMA at {} complete, but without tcgen05.fence::after_thread_sync "
+          fmt::format("after a wait that saw the {} at {} complete, but without tcgen05.fence::after_thread_sync "
                       "behind that wait",
-                      at(place(a.inst))),
+                      of_mma ? "MMA" : "copy", at(place(a.inst))),
           "Each thread that goes on to use tensor memory executes tcgen05.fence::after_thread_sync after the wait, or "
           "after the barrier that tells it of the wait.",
-          other, "the MMA");
+          other, of_mma ? "the MMA" : "the copy");
       return;
     }
-    for (const EmptyCommit& x : cta.empty_commits) {
+    for (const EmptyCommit& x : issuing_cta(o, cta).empty_commits) {
       const bool same = x.key == a.key && (x.mask & a.mask) != 0;
       if (same || x.phase == kNotArrived || known(g.now.any, x.barrier) <= x.phase) continue;
       find("commit-tracks-nothing", Severity::Error, x.inst, a.inst, [&](Diagnostic& d) {
         d.message = fmt::format(
-            "{} commits, but the MMA at {} was issued by {}: a commit tracks its own thread's only, "
+            "{} commits, but the {} at {} was issued by {}: a commit tracks its own thread's only, "
             "and this one arrives at once",
-            who(x.key, x.mask), at(place(a.inst)), who(a.key, a.mask));
-        d.hint = "The thread that issued the MMAs issues the commit.";
-        d.related = {{place(a.inst), "the MMA"},
+            who(x.key, x.mask), of_mma ? "MMA" : "copy", at(place(a.inst)), who(a.key, a.mask));
+        d.hint = fmt::format("The thread that issued the {} issues the commit.", of_mma ? "MMAs" : "copies");
+        d.related = {{place(a.inst), of_mma ? "the MMA" : "the copy"},
                      {place(b.inst), fmt::format("{} {} {} here", doer(), verb, columns())}};
       });
       return;
@@ -2230,9 +2290,11 @@ void Checker::State::tensor_meets(CtaState& cta, const TensorRecord& a, const Te
            : a.writes              ? "mma-result-unobserved"
                                    : "source-overwritten",
            b.inst,
-           fmt::format("while the MMA issued at {} may still be {} them: no wait has seen a commit that covers it",
-                       at(place(a.inst)), a.writes ? "writing" : "reading"),
-           "tcgen05.commit by the thread of the MMA, a wait on its barrier, then tcgen05.fence::after_thread_sync.",
+           fmt::format("while the {} issued at {} may still be {} them: no wait has seen a commit that covers it",
+                       of_mma ? "MMA" : "copy", at(place(a.inst)), a.writes ? "writing" : "reading"),
+           fmt::format(
+               "tcgen05.commit by the thread of the {}, a wait on its barrier, then tcgen05.fence::after_thread_sync.",
+               of_mma ? "MMA" : "copy"),
            other, role);
     return;
   }
@@ -2268,9 +2330,11 @@ void Checker::State::tensor_meets(CtaState& cta, const TensorRecord& a, const Te
            b.inst,
            fmt::format("while {} may still be {} them ({}): nothing orders them", who(a.key, a.mask),
                        loads ? "reading" : "writing", at(place(a.inst))),
-           fmt::format("{}, tcgen05.fence::before_thread_sync and an arrive by the one; a wait and "
-                       "tcgen05.fence::after_thread_sync by the other.",
-                       wait),
+           b.kind == Kind::Dealloc && a.key / warps_per_cta != b.key / warps_per_cta
+               ? std::string(kPairFreeHint)
+               : fmt::format("{}, tcgen05.fence::before_thread_sync and an arrive by the one; a wait and "
+                             "tcgen05.fence::after_thread_sync by the other.",
+                             wait),
            other, fmt::format("{} here", access));
     return;
   }
@@ -2327,7 +2391,7 @@ void Checker::State::tensor_access(CtaState& cta, WarpState& w, const machine::T
   mine.key = w.key;
   mine.n = w.n;
   mine.mask = e.mask;
-  mine.operation = e.kind == Kind::Mma ? static_cast<uint32_t>(e.op - 1) : 0;
+  mine.operation = e.op != 0 ? static_cast<uint32_t>(e.op - 1) : 0;
   mine.shape = e.shape;
   // Lanes that no MMA writes (M = 64) may be loaded with the others: a ld of nothing finds nothing anywhere.
   bool nothing_there = e.kind == Kind::Load;
@@ -2418,7 +2482,7 @@ void Checker::State::split_columns(std::vector<TensorColumns>& list, uint16_t be
 
 void Checker::tensor(const machine::TensorEvent& e) {
   using Kind = machine::TensorEvent::Kind;
-  if (e.kind == Kind::MmaDone) return;
+  if (e.kind == Kind::MmaDone || e.kind == Kind::CopyDone) return;
   State& s = *s_;
   CtaState& cta = s.of(*e.warp->cta);
   WarpState& w = s.of(*e.warp);
@@ -2433,9 +2497,11 @@ void Checker::tensor(const machine::TensorEvent& e) {
         });
       }
       [[fallthrough]];
+    case Kind::Copy:
     case Kind::Load:
     case Kind::Store:
       s.tensor_access(cta, w, e);
+      if (e.peer != nullptr) s.tensor_access(s.of(*e.peer), w, e);
       break;
     case Kind::Alloc:
     case Kind::Dealloc: {
@@ -2451,19 +2517,39 @@ void Checker::tensor(const machine::TensorEvent& e) {
         });
         State::merge_groups(w);
       }
-      for (std::vector<TensorColumns>& list : cta.tensor) {
-        State::split_columns(list, begin, end);
-        for (TensorColumns& c : list) {
-          if (c.end <= begin || c.begin >= end) continue;
-          if (e.kind == Kind::Dealloc) {
-            for (const TensorRecord& a : c.records) {
-              if (a.of_nothing) s.unwritten_columns(a.inst, s.who(a.key, a.mask), c);
-              s.tensor_meets(cta, a, {e.kind, e.inst, w.key, w.n, e.mask, true, 0, 0, c.begin, c.end, &whole});
-            }
+      const auto each_entry = [&](CtaState& of, const auto& f) {
+        for (std::vector<TensorColumns>& list : of.tensor) {
+          State::split_columns(list, begin, end);
+          for (TensorColumns& c : list) {
+            if (c.end > begin && c.begin < end) f(c);
           }
-          c.records.clear();
         }
-      }
+      };
+      const auto ask = [&](CtaState& of, const TensorColumns& c) {
+        for (const TensorRecord& a : c.records) {
+          if (a.of_nothing) s.unwritten_columns(a.inst, s.who(a.key, a.mask), c);
+          s.tensor_meets(of, a, {e.kind, e.inst, w.key, w.n, e.mask, true, 0, 0, c.begin, c.end, &whole});
+        }
+      };
+      if (e.kind == Kind::Alloc) break;  // what was freed has no records
+      each_entry(cta, [&](TensorColumns& c) {
+        ask(cta, c);
+        c.records.clear();
+      });
+      if (e.peer == nullptr) break;
+      // Nor may the other CTA be at its columns any more (§9.7.16.7.1).
+      TensorRecord freed;
+      freed.kind = Kind::Dealloc;
+      freed.writes = true;
+      freed.inst = e.inst;
+      freed.key = w.key;
+      freed.n = w.n;
+      freed.mask = e.mask;
+      CtaState& peer = s.of(*e.peer);
+      each_entry(peer, [&](TensorColumns& c) {
+        ask(peer, c);
+        c.records.assign(1, freed);
+      });
       break;
     }
     case Kind::WaitLoad:
@@ -2494,9 +2580,10 @@ void Checker::tensor(const machine::TensorEvent& e) {
         state.arrived.in_time = Clock::with_warp(Clock::join(state.arrived.in_time, g.now.in_time), w.key, e.mask, w.n);
       }
       ThreadState& t = cta.threads[thread];
-      for (const uint32_t index : t.uncommitted) s.operations[index].barrier = barrier;
-      const bool nothing = t.uncommitted.empty();
-      cta.commits[barrier].push_back({e.inst, e.op, std::exchange(t.uncommitted, {}), t.mma_order, t.mma_any});
+      if (!e.further) t.committed = std::exchange(t.uncommitted, {});
+      for (const uint32_t index : t.committed) s.operations[index].barrier = barrier;
+      const bool nothing = t.committed.empty();
+      s.of(*e.barrier_owner).commits[barrier].push_back({e.inst, e.op, t.committed, t.mma_order, t.mma_any, &cta});
       if (!nothing) break;
       const auto same = std::find_if(cta.empty_commits.begin(), cta.empty_commits.end(), [&](const EmptyCommit& x) {
         return x.barrier == barrier && x.inst == e.inst && x.key == w.key && x.mask == e.mask && x.phase != kNotArrived;

@@ -595,5 +595,150 @@ TEST(TensorRulesTest, OperandsThatNobodyHasWritten) {
   });
 }
 
+// --- pairs -----------------------------------------------------------------------------------------------------------
+
+/// The same blocks, two of them as a pair: %r1 is the rank, %p0 thread 0 of rank 0 and %p1 thread 0 of either. D is
+/// 256×16: each block has 128 rows of A in `tile`, of which 8 are its half of B. MMAs are of .cta_group::2.
+Outcome run_pair(const Case& c, const Schedule& schedule) {
+  Checker checker;
+  Kernel k;
+  k.shared = ".shared .align 128 .b8 tile[4096];\n.shared .align 4 .b32 slot;\n.shared .align 8 .b64 done;\n";
+  k.block = {128, 1, 1};
+  k.grid = k.cluster = {2, 1, 1};
+  k.in.assign(1024, 0x3f800000);
+  k.schedule = schedule;
+  k.observer = &checker;
+  k.progress_budget = 1'000'000;
+  const uint32_t types = 1u << 4 | 2u << 7 | 2u << 10 | 16u / 8 << 17 | 256u / 16 << 24;
+  k.body = "\n.reg .b32 %v<16>;\n" + std::string(R"(
+    mov.u32 %r1, %cluster_ctarank;
+    setp.eq.u32 %p1, %t, 0;
+    setp.eq.and.u32 %p0, %r1, 0, %p1;
+    setp.eq.u32 %p3, %w, 0;
+    setp.eq.u32 %p4, %r1, 0;
+    setp.ne.u32 %p14, 0, 0;
+    setp.eq.u32 %p15, 0, 0;
+    mov.u16 %h1, 3;
+    mov.u32 %r5, 0;
+    mov.u32 %r6, 0x3f800000;
+    mov.u32 %r20, tile;
+    and.b32 %r21, %r20, 0x3ffff;
+    shr.u32 %r21, %r21, 4;
+    cvt.u64.u32 %rd5, %r21;
+    shl.b32 %r21, %t, 4;
+    add.u32 %r20, %r20, %r21;
+    @%p1 mbarrier.init.shared::cta.b64 [done], 1;
+    @%p1 fence.mbarrier_init.release.cluster;
+)") + "mov.u32 %r12, " +
+           std::to_string(types) + ";\nor.b64 %rd5, %rd5, " +
+           std::to_string(uint64_t{2048 / 16} << 16 | uint64_t{128 / 16} << 32 | uint64_t{1} << 46) + ";\n" + c.body;
+  return async::testing::run(k);
+}
+
+void expect_all_pairs(const std::vector<Case>& cases) {
+  for (const Case& c : cases) {
+    for (const Schedule& schedule : async::testing::schedules(2)) {
+      if (c.on == On::Nominal && schedule.kind != Schedule::Kind::Nominal) continue;
+      const Outcome o = run_pair(c, schedule);
+      SCOPED_TRACE(std::string(c.name) + ", " + to_string(schedule) + "\n" + async::testing::text_of(o) + o.body);
+      if (c.id.empty()) {
+        EXPECT_TRUE(o.ok());
+        continue;
+      }
+      ASSERT_FALSE(o.diagnostics.empty());
+      EXPECT_EQ(o.diagnostics[0].id, c.id);
+      EXPECT_EQ(o.diagnostics[0].place.line, async::testing::line_of(o.body, "// here"));
+      EXPECT_EQ(o.diagnostics[0].severity, c.severity);
+      EXPECT_NE(o.diagnostics[0].message.find(c.says), std::string::npos);
+    }
+  }
+}
+
+const std::string kPairBarrier = "barrier.cluster.arrive.aligned;\nbarrier.cluster.wait.aligned;\n";
+const std::string kPairAlloc =
+    only("%p3", "ALLOC", "tcgen05.alloc.cta_group::2.sync.aligned.shared::cta.b32 [slot], 64;\n");
+const std::string kPairMma = "tcgen05.mma.cta_group::2.kind::tf32 [%r10], %rd5, %rd5, %r12, %p14;\n";
+const std::string kPairCopy = "tcgen05.cp.cta_group::2.128x128b [%r10+32], %rd5;\n";
+const std::string kPairCommit =
+    "tcgen05.commit.cta_group::2.mbarrier::arrive::one.shared::cluster.multicast::cluster.b64 [done], %h1;\n";
+const std::string kPairDealloc = "tcgen05.dealloc.cta_group::2.sync.aligned.b32 %r10, 64;\n";
+/// Both blocks have their operands and their columns, and know it of one another.
+const std::string kPairReady = kFill + kProxyFence + kPairAlloc + kBar + kAddress + kPairBarrier;
+/// Both blocks are done, and warp 0 of each frees.
+const std::string kPairFinish = kBefore + kPairBarrier + kAfter + only("%p3", "FREED", kPairDealloc);
+const std::string kPairIssue = only("%p0", "ISSUED", kPairMma + kPairCommit);
+
+TEST(TensorRulesTest, APairsOperandsAreThereInBothBlocks) {
+  const std::string end = wait("done", 0, "W") + kAfter + load() + kWaitLoad + kPairFinish;
+  const std::string issue_here = only("%p0", "ISSUED", here(kPairMma) + kPairCommit);
+  expect_all_pairs({
+      {"both are there", "", kPairReady + kPairIssue + end},
+      {"only the issuer's tile is known to be there", "data-race",
+       kPairAlloc + kPairBarrier + kFill + kProxyFence + kBar + kAddress + issue_here + end, On::Nominal},
+      {"the other block has not fenced its tile", "missing-proxy-fence",
+       kFill + only("%p4", "EVEN", kProxyFence) + kPairAlloc + kBar + kAddress + kPairBarrier + issue_here + end},
+      {"nobody has written the other block's tile", "bad-descriptor",
+       only("%p4", "EVEN", kFill) + kProxyFence + kPairAlloc + kBar + kAddress + kPairBarrier + issue_here + end,
+       On::Every, Severity::Error, "matrix A of the MMA covers bytes of CTA 1 that nobody has written"},
+  });
+}
+
+TEST(TensorRulesTest, APairsResultIsObservedInEachBlock) {
+  const std::string read = load() + kWaitLoad;
+  expect_all_pairs({
+      {"each waits for the commit", "", kPairReady + kPairIssue + wait("done", 0, "W") + kAfter + read + kPairFinish},
+      {"the other block was told by a barrier of the cluster", "",
+       kPairReady + kPairIssue + only("%p4", "EVEN", wait("done", 0, "W")) + kPairBarrier + kAfter + read +
+           wait("done", 0, "V") + kPairFinish},
+      {"the other block does not wait", "mma-result-unobserved",
+       kPairReady + kPairIssue + only("%p4", "EVEN", wait("done", 0, "W")) + kAfter + here(load()) + kWaitLoad +
+           wait("done", 0, "V") + kPairFinish,
+       On::Nominal},
+      {"without a fence behind the wait", "missing-tcgen05-fence",
+       kPairReady + kPairIssue + wait("done", 0, "W") + here(load()) + kWaitLoad + kPairFinish},
+      {"the other block refills its tile before the commit", "source-overwritten",
+       kPairReady + kPairIssue + only("%p4", "EVEN", wait("done", 0, "W")) +
+           "@!%p4 st.shared.u32 [%r20], %r6; // here\n" + wait("done", 0, "V") + kAfter + read + kPairFinish,
+       On::Nominal},
+      {"the other block refills its tile behind the commit", "",
+       kPairReady + kPairIssue + wait("done", 0, "W") + "@!%p4 st.shared.u32 [%r20], %r6;\n" + kAfter + read +
+           kPairFinish},
+  });
+}
+
+TEST(TensorRulesTest, APairFreesWhenBothBlocksAreDone) {
+  const std::string seen = kPairReady + kPairIssue + wait("done", 0, "W") + kAfter + load() + kWaitLoad;
+  expect_all_pairs({
+      {"they meet", "", seen + kPairFinish},
+      {"each meets only its own warps", "tmem-freed-early",
+       seen + kBefore + kBar + kAfter + only("%p3", "FREED", here(kPairDealloc))},
+  });
+}
+
+TEST(TensorRulesTest, CopiesToTensorMemory) {
+  const std::string read = load(32) + kWaitLoad;
+  const auto issue = [](const std::string& text) { return only("%p0", "ISSUED", text); };
+  expect_all_pairs({
+      {"observed", "",
+       kPairReady + issue(kPairCopy + kPairCommit) + wait("done", 0, "W") + kAfter +
+           "tcgen05.ld.sync.aligned.32x32b.x1.b32 {%v0}, [%r11+32];\n" + kWaitLoad + kPairFinish},
+      {"not observed", "mma-result-unobserved",
+       kPairReady + issue(kPairCopy + kPairCommit) + here("tcgen05.ld.sync.aligned.32x32b.x1.b32 {%v0}, [%r11+32];\n") +
+           kWaitLoad + wait("done", 0, "W") + kPairFinish,
+       On::Nominal},
+      {"an MMA behind it needs no wait", "",
+       kPairReady +
+           issue(kPairCopy + "tcgen05.mma.cta_group::2.kind::tf32 [%r10+32], %rd5, %rd5, %r12, %p14;\n" + kPairCommit) +
+           wait("done", 0, "W") + kAfter + read + kPairFinish},
+      {"the source is overwritten too early", "source-overwritten",
+       kPairReady + issue(kPairCopy + kPairCommit + "st.shared.u32 [%r20], %r6; // here\n") + wait("done", 0, "W") +
+           kPairFinish},
+      {"nobody has written the source", "bad-descriptor",
+       kPairAlloc + kBar + kAddress + kPairBarrier + issue(here(kPairCopy) + kPairCommit) + wait("done", 0, "W") +
+           kPairFinish,
+       On::Every, Severity::Error, "the source of the copy covers bytes of CTA 0"},
+  });
+}
+
 }  // namespace
 }  // namespace handoff::check::testing

@@ -502,6 +502,9 @@ Waiter waiter_of(const Warp& w, const Fragment& f) {
               : t.kind == WaitTarget::Kind::NamedBarrier ? fmt::format("barrier {}", t.offset)
               : t.kind == WaitTarget::Kind::TensorMemory
                   ? fmt::format("{} columns of tensor memory to become free", t.offset)
+              : t.kind == WaitTarget::Kind::TensorPair
+                  ? fmt::format("a warp of CTA {}, the other one of its pair, to execute tcgen05.{}.cta_group::2, too",
+                                w.cta->domain->ctas[w.cta->rank ^ 1]->linear, t.offset == 0 ? "alloc" : "dealloc")
               : t.kind == WaitTarget::Kind::WarpSync
                   ? fmt::format("lanes {} of its warp", lane_ranges(t.offset & w.live & ~f.mask))
               : t.kind == WaitTarget::Kind::ClusterBarrier

@@ -19,7 +19,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <map>
+#include <optional>
 
 #include "grader/emulator/machine/fault.h"
 #include "grader/emulator/machine/interpreter.h"
@@ -42,12 +44,28 @@ struct Slot {
   uint32_t sm;
 };
 
-class Runner {
+class Runner : public LaunchQueue {
  public:
   explicit Runner(Launch& launch)
-      : l_(launch),
-        cluster_size_(launch.config.cluster.volume()),
-        total_(launch.config.grid.volume() / cluster_size_) {}
+      : l_(launch), cluster_size_(launch.config.cluster.volume()), total_(launch.config.grid.volume() / cluster_size_) {
+    l_.queue = this;
+  }
+  ~Runner() override { l_.queue = nullptr; }
+  Runner(const Runner&) = delete;
+  Runner& operator=(const Runner&) = delete;
+
+  /// Clusters for which there is room at `now` start on their own before any is cancelled; on random schedules the
+  /// request may come first, as it may on a device.
+  std::optional<std::array<uint32_t, 3>> cancel(uint64_t now) override {
+    const bool random = l_.config.schedule.kind == Schedule::Kind::Random;
+    if (!random || l_.random.below(4) != 0) {
+      while (can_start() && start_time() <= now) start();
+    }
+    if (next_ >= total_) return std::nullopt;
+    const std::array<uint32_t, 3> first = ctaid(next_++, 0);
+    l_.progress_mark = l_.warp_instructions;
+    return first;
+  }
 
   void run() {
     make_slots();
@@ -142,20 +160,27 @@ class Runner {
     return slot;
   }
 
+  /// %ctaid of the CTA of rank `rank` of the `index`-th cluster.
+  std::array<uint32_t, 3> ctaid(uint64_t index, uint32_t rank) const {
+    const Dim &grid = l_.config.grid, &cluster = l_.config.cluster;
+    const uint32_t across = grid.x / cluster.x, down = grid.y / cluster.y;
+    return {static_cast<uint32_t>(index % across) * cluster.x + rank % cluster.x,
+            static_cast<uint32_t>(index / across % down) * cluster.y + rank / cluster.x % cluster.y,
+            static_cast<uint32_t>(index / (uint64_t{across} * down)) * cluster.z + rank / (cluster.x * cluster.y)};
+  }
+
   /// The CTA of rank `rank` of the `index`-th cluster.
   std::unique_ptr<Cta> make_cta(Domain& domain, uint64_t index, uint32_t rank, uint32_t sm) {
     auto cta = std::make_unique<Cta>();
     const Program& p = *l_.program;
-    const Dim &grid = l_.config.grid, &cluster = l_.config.cluster;
+    const Dim& grid = l_.config.grid;
     cta->domain = &domain;
     cta->launch = &l_;
     cta->rank = rank;
     cta->window = rank << kRankShift;
     cta->sm = sm;
-    const uint32_t across = grid.x / cluster.x, down = grid.y / cluster.y;
-    cta->id[0] = static_cast<uint32_t>(index % across) * cluster.x + rank % cluster.x;
-    cta->id[1] = static_cast<uint32_t>(index / across % down) * cluster.y + rank / cluster.x % cluster.y;
-    cta->id[2] = static_cast<uint32_t>(index / (uint64_t{across} * down)) * cluster.z + rank / (cluster.x * cluster.y);
+    const std::array<uint32_t, 3> id = ctaid(index, rank);
+    std::copy(id.begin(), id.end(), cta->id);
     cta->linear = static_cast<uint32_t>((uint64_t{cta->id[2]} * grid.y + cta->id[1]) * grid.x + cta->id[0]);
     cta->smem.assign(size_t{p.dynamic_smem_offset} + l_.config.dynamic_smem, static_cast<std::byte>(kPoison));
     const uint64_t threads = l_.config.block.volume();
@@ -543,7 +568,7 @@ class Runner {
 
   Launch& l_;
   uint64_t cluster_size_;      // in CTAs
-  uint64_t total_, next_ = 0;  // clusters, and how many have started
+  uint64_t total_, next_ = 0;  // clusters, and how many have started or were cancelled
   uint64_t capacity_ = 0;      // CTAs that can be resident
   std::vector<Slot> slots_;    // sorted, earliest free at the back
 };

@@ -112,9 +112,9 @@ struct ByteRun {
   uint32_t bytes;    ///< how many
 };
 
-/// A matrix that a tcgen05.mma reads from shared memory.
+/// A matrix that a tcgen05.mma or tcgen05.cp reads from shared memory.
 struct MatrixRead {
-  char name;                           ///< 'A' or 'B'
+  char name;                           ///< 'A' or 'B'; 'S', the source, of a tcgen05.cp
   const std::vector<ByteRun>* runs;    ///< its bytes: ascending shared::cta offsets, disjoint
   const std::vector<uint32_t>* units;  ///< offsets of its 16-byte units, row after row (K-major) or k after k
   uint32_t units_per_row;              ///< units along K of a row; along MN of a k where MN-major
@@ -125,8 +125,9 @@ struct MatrixRead {
 /// RemoteReduce: from registers, so source_region is Local, through the generic proxy).
 struct AsyncOpInfo {
   /// By direction, as seen from the CTA: BulkLoad and TensorLoad fill shared memory; BulkStore, BulkReduce, TensorStore
-  /// and TensorReduce empty it. Mma reads shared memory through `matrices`; what it does to tensor memory is told by
-  /// the TensorEvent that follows.
+  /// and TensorReduce empty it. Mma and TensorMemoryCopy (tcgen05.cp) read shared memory through `matrices`; what they
+  /// do to tensor memory is told by the TensorEvent that follows. LaunchCancel is clusterlaunchcontrol.try_cancel: it
+  /// writes its response to shared memory and reads nothing (source_region is Local), through the async proxy.
   enum class Kind : uint8_t {
     BulkLoad,
     BulkStore,
@@ -140,7 +141,9 @@ struct AsyncOpInfo {
     TensorPrefetch,
     Mma,
     RemoteStore,
-    RemoteReduce
+    RemoteReduce,
+    TensorMemoryCopy,
+    LaunchCancel
   };
   /// Stages of its life, in order; Signalled where an mbarrier is told.
   enum class Milestone : uint8_t { Issued, SourceRead, Written, Signalled };
@@ -167,8 +170,10 @@ struct AsyncOpInfo {
   /// The bytes that a tensor copy touches in global memory: those inside the tensor, in the order of the box, adjacent
   /// ones merged; none where the box lies outside. nullptr: `bytes` from `source` or `destination` on.
   const std::vector<ByteRun>* global_runs = nullptr;
-  /// What an MMA reads from shared memory: one matrix or two, nullptr for the others.
+  /// What an MMA or a TensorMemoryCopy reads from shared memory: one matrix or two, nullptr for the others.
   const std::vector<MatrixRead>* matrices = nullptr;
+  /// With .cta_group::2 the other CTA of the pair, of whose shared memory the same bytes are read; nullptr: none.
+  Cta* peer = nullptr;
   /// Generic address of the tensor map that a tensor copy reads, through the tensormap proxy; 0: none.
   uint64_t tensor_map = 0;
   /// Cycles in which the timing model has the CTA's copy engine or tensor core work on it. Equal: no such unit does, or
@@ -189,7 +194,7 @@ struct TensorRegion {
 
 /// Something that concerns tensor memory (PTX §9.7.16).
 struct TensorEvent {
-  /// What happened, by instruction; MmaDone: the hardware finished one.
+  /// What happened, by instruction; MmaDone, CopyDone: the hardware finished one. Copy is tcgen05.cp.
   enum class Kind : uint8_t {
     Alloc,
     Dealloc,
@@ -202,20 +207,27 @@ struct TensorEvent {
     FenceAfter,
     Mma,
     MmaDone,
+    Copy,
+    CopyDone,
     Commit
   };
   Kind kind;         ///< what happened
   Warp* warp;        ///< of the threads
-  const Inst* inst;  ///< the instruction; of MmaDone: the one that issued it
+  const Inst* inst;  ///< the instruction; of MmaDone, CopyDone: the one that issued it
   LaneMask mask;     ///< lanes for which this event holds
-  /// Cells that a Load, Store or Mma touches; nullptr else. Alloc, Dealloc: one region, the columns.
+  /// Cells that a Load, Store, Mma or Copy touches; nullptr else. Alloc, Dealloc: one region, the columns.
   const std::vector<TensorRegion>* regions = nullptr;
-  uint64_t op = 0;               ///< Mma, MmaDone: AsyncOpInfo::id. Commit: the last one that it tracks; 0: none
-  uint64_t amount = 0;           ///< Load, Store: bytes of registers; Mma: 2·M·N·K
+  /// With .cta_group::2 the other CTA of the pair, where it is concerned: Mma and Copy touch the same cells of its
+  /// tensor memory; Dealloc: it still holds the columns. Alloc: columns are there in both CTAs from now on (told once
+  /// for the pair; what is told of the other warp has nullptr).
+  Cta* peer = nullptr;
+  uint64_t op = 0;               ///< Mma, Copy and when they are done: AsyncOpInfo::id. Commit: the last one; 0: none
+  uint64_t amount = 0;           ///< Load, Store: bytes of registers; Copy: bytes; Mma: 2·M·N·K
   bool reads_d = false;          ///< Mma: enable-input-d
   uint64_t shape = 0;            ///< Mma: equal for MMAs of one kind, shape and accumulator
   Cta* barrier_owner = nullptr;  ///< Commit: whose barrier
   uint32_t barrier = 0;          ///< Commit: its shared::cta offset
+  bool further = false;          ///< Commit: one more barrier of a multicast; the first one was told before
 };
 
 /// Bulk groups and cp.async groups of one thread.

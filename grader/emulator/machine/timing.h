@@ -72,11 +72,15 @@ struct TimingModel {
   uint16_t remote_store = 0;                 ///< st.async to its landing in another CTA of the cluster
   // Tensor memory and the tensor core. A single MMA takes mma_fixed_… + N/2 cycles from issue to the observed commit;
   // of these the mbarrier's wakeup and the wait are counted elsewhere.
-  uint16_t tmem_access = 0;                 ///< tcgen05.ld and st
-  uint16_t tmem_bytes_per_cycle = 1;        ///< bytes a cycle of a warp's tcgen05.ld
-  uint16_t mma_fixed_64 = 0;                ///< A and B from shared memory, M = 64
-  uint16_t mma_fixed_128 = 0;               ///< A and B from shared memory, M = 128
-  uint16_t mma_fixed_tensor_a = 0;          ///< A from tensor memory
+  uint16_t tmem_access = 0;           ///< tcgen05.ld and st
+  uint16_t tmem_bytes_per_cycle = 1;  ///< bytes a cycle of a warp's tcgen05.ld
+  uint16_t mma_fixed_64 = 0;          ///< A and B from shared memory, M = 64
+  uint16_t mma_fixed_128 = 0;         ///< A and B from shared memory, M = 128
+  uint16_t mma_fixed_tensor_a = 0;    ///< A from tensor memory
+  /// With .cta_group::2: M = 128 and 256, A from shared memory and from tensor memory.
+  ///@{
+  uint16_t mma_pair_128 = 0, mma_pair_256 = 0, mma_pair_128_tensor_a = 0, mma_pair_256_tensor_a = 0;
+  ///@}
   uint16_t mma_shared_bytes_per_cycle = 1;  ///< operand bandwidth of shared memory
 };
 
@@ -137,6 +141,10 @@ inline constexpr TimingModel kBlackwell{
     .mma_fixed_64 = 120,                // SEMA, fitted
     .mma_fixed_128 = 136,               // SEMA, fitted
     .mma_fixed_tensor_a = 104,          // SEMA, fitted
+    .mma_pair_128 = 165,                // SEMA, fitted
+    .mma_pair_256 = 170,                // SEMA, fitted
+    .mma_pair_128_tensor_a = 146,       // SEMA, fitted
+    .mma_pair_256_tensor_a = 138,       // SEMA, fitted
     .mma_shared_bytes_per_cycle = 128,  // SEMA, fitted
 };
 
@@ -198,6 +206,10 @@ inline constexpr TimingModel kHopper{
     .mma_fixed_64 = kBlackwell.mma_fixed_64,
     .mma_fixed_128 = kBlackwell.mma_fixed_128,
     .mma_fixed_tensor_a = kBlackwell.mma_fixed_tensor_a,
+    .mma_pair_128 = kBlackwell.mma_pair_128,
+    .mma_pair_256 = kBlackwell.mma_pair_256,
+    .mma_pair_128_tensor_a = kBlackwell.mma_pair_128_tensor_a,
+    .mma_pair_256_tensor_a = kBlackwell.mma_pair_256_tensor_a,
     .mma_shared_bytes_per_cycle = kBlackwell.mma_shared_bytes_per_cycle,
 };
 

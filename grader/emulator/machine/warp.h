@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -28,11 +29,13 @@ inline constexpr uint64_t kNever = ~uint64_t{0};
 /// Something a blocked fragment waits for.
 struct WaitTarget {
   /// An mbarrier's phase, a bar/barrier, bar.warp.sync, the thread's own asynchronous operations, columns of tensor
-  /// memory (owner: the CTA that wants them), or barrier.cluster (owner: the CTA of the waiting thread).
-  enum class Kind : uint8_t { Mbarrier, NamedBarrier, WarpSync, Async, TensorMemory, ClusterBarrier };
+  /// memory (owner: the CTA that wants them), that the other CTA of a pair allocates or frees tensor memory, too
+  /// (owner: the CTA that waits), or barrier.cluster (owner: the CTA of the waiting thread).
+  enum class Kind : uint8_t { Mbarrier, NamedBarrier, WarpSync, Async, TensorMemory, TensorPair, ClusterBarrier };
   Kind kind;        ///< what is waited for
   Cta* owner;       ///< of the mbarrier
-  uint32_t offset;  ///< mbarrier: shared offset; named barrier: id; warp sync: member mask; async: 0
+  uint32_t offset;  ///< mbarrier: shared offset; named barrier: id; warp sync: member mask; async: 0;
+                    ///< pair: 0 alloc, 1 dealloc
   uint64_t phase;   ///< mbarrier: phase waited for; named barrier: generation
   LaneMask mask;    ///< lanes of the fragment that wait for it
   bool by_parity;   ///< mbarrier: the wait names a parity rather than a token
@@ -254,6 +257,15 @@ struct LaunchConfig {
   uint64_t progress_budget = 100'000'000ull;       ///< warp-instructions of one domain without any side effect
 };
 
+/// The clusters of a grid that have not started.
+class LaunchQueue {
+ public:
+  virtual ~LaunchQueue() = default;
+  /// Takes one of them off the grid at time `now` (clusterlaunchcontrol.try_cancel, PTX §9.7.13.17): %ctaid of its
+  /// first CTA, or nullopt if none is left.
+  virtual std::optional<std::array<uint32_t, 3>> cancel(uint64_t now) = 0;
+};
+
 /// A grid: what is run, how, and what came of it.
 struct Launch {
   const Program* program = nullptr;   ///< the kernel
@@ -266,6 +278,7 @@ struct Launch {
   Random random;                      ///< of the random schedule
 
   std::vector<std::unique_ptr<Domain>> resident;  ///< started and not finished
+  LaunchQueue* queue = nullptr;                   ///< while the grid runs
   uint64_t global_epoch = 1;                      ///< counts changes of global memory
   Warp* running = nullptr;                        ///< whose slice it is
   uint64_t next_async_id = 1;                     ///< AsyncOpInfo::id of the next operation

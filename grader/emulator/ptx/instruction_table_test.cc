@@ -85,6 +85,9 @@ constexpr const char* kCensus[] = {
     "bra.uni",
     "brev.b32",
     "call.uni",
+    "clusterlaunchcontrol.query_cancel.get_first_ctaid.v4.b32.b128",
+    "clusterlaunchcontrol.query_cancel.is_canceled.pred.b128",
+    "clusterlaunchcontrol.try_cancel.async.shared::cta.mbarrier::complete_tx::bytes.multicast::cluster::all.b128",
     "clz.b32",
     "cp.async.bulk.commit_group",
     "cp.async.bulk.global.shared::cta.bulk_group.L2::cache_hint",
@@ -428,6 +431,13 @@ constexpr Form kForms[] = {
     {"st.bulk.weak.shared::cta [%rd1], %rd2, 0", Op::StBulk},
     {"st.async.shared::cluster.mbarrier::complete_tx::bytes.v2.b32 [%r1], {%r2, %r3}, [%r4]", Op::StAsync},
     {"red.async.relaxed.cluster.shared::cluster.mbarrier::complete_tx::bytes.add.u32 [%r1], %r2, [%r3]", Op::RedAsync},
+    {"clusterlaunchcontrol.try_cancel.async.mbarrier::complete_tx::bytes.b128 [%rd1], [%rd2]", Op::LaunchTryCancel},
+    {"clusterlaunchcontrol.query_cancel.get_first_ctaid::z.b32.b128 %r1, %rd1", Op::LaunchQueryCancel},
+    {"tcgen05.mma.cta_group::2.kind::mxf8f6f4.block_scale [%r1], %rd1, %rd2, %r2, [%r3], [%r4], %p1", Op::Tcgen05Mma},
+    {"tcgen05.mma.cta_group::1.kind::mxf4.block_scale.block32 [%r1], %rd1, %rd2, %r2, [%r3], [%r4], %p1",
+     Op::Tcgen05Mma},
+    {"tcgen05.mma.cta_group::1.kind::mxf4nvf4.block_scale.scale_vec::4X [%r1], [%r5], %rd2, %r2, [%r3], [%r4], %p1",
+     Op::Tcgen05Mma},
     {"atom.acq_rel.gpu.global.cas.b128 %rd1, [%rd2], %rd3, %rd4", Op::Atom},
     {"atom.global.exch.b128 %rd1, [%rd2], %rd3", Op::Atom},
     {"atom.global.gpu.relaxed.add.noftz.f16x2 %r1, [%rd2], %r3", Op::Atom},
@@ -560,6 +570,10 @@ TEST(InstructionTable, ResolvesEveryForm) {
 constexpr const char* kNoForms[] = {
     "lop3.xor.b32 %r1|%p1, %r2, %r3, %r4, 0x80, %p2",
     "lop3.and.b32 %r1, %r2, %r3, %r4, 0x80",
+    "tcgen05.mma.cta_group::1.kind::mxf8f6f4 [%r1], %rd1, %rd2, %r2, [%r3], [%r4], %p1",
+    "tcgen05.mma.cta_group::1.kind::mxf4.block_scale.scale_vec::1X [%r1], %rd1, %rd2, %r2, [%r3], [%r4], %p1",
+    "tcgen05.mma.cta_group::1.kind::mxf4.block_scale.block16 [%r1], %rd1, %rd2, %r2, [%r3], [%r4], %p1",
+    "tcgen05.mma.cta_group::1.kind::mxf4.block_scale [%r1], %rd1, %rd2, %r2, [%r3], [%r4], {%r1, %r2, %r3, %r4}, %p1",
     "cvt.rni.s8.bf16 %r1, %r2",
     "cvt.rzi.u8.bf16 %r1, %r2",
     "cvt.rn.bf16.s8 %r1, %r2",
@@ -703,6 +717,12 @@ TEST(InstructionTable, SaysWhatIsWrong) {
   EXPECT_THAT(problem("ld.global %r1, [%rd1]"), HasSubstr("ld needs a type"));
   EXPECT_THAT(problem("ld.global.u32 %r1"), HasSubstr("ld takes at least 2 operands, got 1"));
   EXPECT_THAT(problem("trap 1"), HasSubstr("trap takes 0 operands, got 1"));
+  EXPECT_THAT(problem("tcgen05.mma.cta_group::1.kind::mxf4nvf4.block_scale [%r1], %rd1, %rd2, %r2, [%r3], [%r4], %p1"),
+              HasSubstr("tcgen05.mma needs one of .scale_vec::2X, .scale_vec::4X, .block16 or .block32"));
+  EXPECT_THAT(
+      problem("tcgen05.mma.cta_group::1.kind::mxf8f6f4.block_scale.scale_vec::2X [%r1], %rd1, %rd2, %r2, [%r3], [%r4], "
+              "%p1"),
+      HasSubstr("tcgen05.mma does not take modifier '.scale_vec::2X'"));
   EXPECT_THAT(problem("shfl.sync.b32 %r1, %r2, 0, 31, -1"), HasSubstr("shfl needs one of .up, .down, .bfly or .idx"));
   EXPECT_THAT(problem("cp.async.bulk.prefetch.global [%rd1], 64"), HasSubstr("cp.async.bulk.prefetch needs .L2"));
   EXPECT_THAT(problem("mbarrier.try_wait.parity.shared::cluster.b64 %p1, [%r1], 0"),

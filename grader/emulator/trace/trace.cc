@@ -61,7 +61,8 @@ void Recorder::slice(machine::Warp& warp, uint64_t begin, uint64_t end) {
 void Recorder::count_work(const AsyncOpInfo& o) {
   const uint64_t cycles = o.busy_until - o.busy_from;
   if (cycles == 0) return;
-  const bool mma = o.kind == AsyncOpInfo::Kind::Mma, load = o.source_region == machine::Region::Global;
+  const bool mma = o.kind == AsyncOpInfo::Kind::Mma || o.kind == AsyncOpInfo::Kind::TensorMemoryCopy;
+  const bool load = o.source_region == machine::Region::Global;
   Totals& t = trace_.totals;
   t.port_busy += o.port_cycles;
   (mma ? t.mma_busy : load ? t.load_busy : t.store_busy) += cycles;
@@ -227,14 +228,15 @@ void Recorder::mbarrier(const MbarrierEvent& m) {
 void Recorder::async_op(const AsyncOpInfo& o, AsyncOpInfo::Milestone milestone) {
   using Milestone = AsyncOpInfo::Milestone;
   if (milestone == Milestone::Issued) count_work(o);
-  if (o.kind == AsyncOpInfo::Kind::Mma) {  // tensor() tells more
+  if (o.kind == AsyncOpInfo::Kind::Mma || o.kind == AsyncOpInfo::Kind::TensorMemoryCopy) {  // tensor() tells more
     mma_ = {o.busy_from, o.busy_until};
     return;
   }
   Totals& t = trace_.totals;
   const bool cp_async = o.kind == AsyncOpInfo::Kind::CpAsync;
-  if (milestone == Milestone::Issued && !cp_async) t.bulk_copies++;
-  if (milestone == Milestone::Written) {
+  const bool copies = o.kind != AsyncOpInfo::Kind::LaunchCancel;  // the others move data
+  if (milestone == Milestone::Issued && !cp_async && copies) t.bulk_copies++;
+  if (milestone == Milestone::Written && copies) {
     if (cp_async) {
       t.cp_async_bytes += o.bytes;
     } else if (o.destination_owner != nullptr) {
@@ -288,9 +290,15 @@ void Recorder::tensor(const machine::TensorEvent& m) {
       break;
     case Kind::MmaDone:
       break;
+    case Kind::Copy:
+      kind = Event::Kind::CopyIssued;
+      break;
+    case Kind::CopyDone:
+      kind = Event::Kind::CopyWritten;
+      break;
     case Kind::Commit:
       kind = Event::Kind::TcgenCommit;
-      t.tcgen_commits++;
+      if (!m.further) t.tcgen_commits++;
       break;
     case Kind::Relinquish:
     case Kind::WaitLoad:
@@ -299,15 +307,15 @@ void Recorder::tensor(const machine::TensorEvent& m) {
     case Kind::FenceAfter:
       return;
   }
-  const bool done = m.kind == Kind::MmaDone;
+  const bool done = m.kind == Kind::MmaDone || m.kind == Kind::CopyDone;
   Event& e = add(kind, m.inst, done ? nullptr : m.warp, m.warp->cta, done ? hardware_time(*m.warp->cta) : m.warp->time);
   e.mask = m.mask;
   e.op = m.op;
-  if (m.kind == Kind::Mma) {
+  if (m.kind == Kind::Mma || m.kind == Kind::Copy) {
     e.busy_from = mma_.begin;
     e.busy_until = mma_.end;
   }
-  if (m.kind == Kind::Load || m.kind == Kind::Store) e.bytes = static_cast<int64_t>(m.amount);
+  if (m.kind == Kind::Load || m.kind == Kind::Store || m.kind == Kind::Copy) e.bytes = static_cast<int64_t>(m.amount);
   if (m.kind == Kind::Commit) {
     e.object = async::barrier_name(*m.barrier_owner, m.barrier);
   } else if (m.regions != nullptr) {

@@ -1,0 +1,562 @@
+// The driver API as far as programs reach it beside the runtime (CUDA driver API; the names that cuda.h's macros make,
+// such as cuMemAlloc_v2). libcuda.so.1 is another name of this library.
+#include <dlfcn.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+#include <fstream>
+#include <iterator>
+
+#include "grader/emulator/async/tensor_map.h"
+#include "grader/runtime/runtime.h"
+
+using namespace handoff::runtime;  // NOLINT: what follows is a C interface over it
+
+namespace {
+
+using Result = int;        // CUresult
+using Address = uint64_t;  // CUdeviceptr
+using Context = void*;     // CUcontext: there is one
+
+constexpr Result kDriverInvalidValue = 1, kDriverNotFound = 500, kDriverInvalidHandle = 400;
+constexpr int kCudaVersion = 13020;
+
+/// CUresult of a runtime error: most have the same number; those of the runtime alone are bad arguments.
+Result result_of(Error error) {
+  switch (error) {
+    case kInvalidConfiguration:
+    case kInvalidPitchValue:
+    case kInvalidMemcpyDirection:
+      return kDriverInvalidValue;
+    case kInvalidSymbol:
+    case kInvalidDeviceFunction:
+      return kDriverNotFound;
+    default:
+      return error;
+  }
+}
+
+/// As call(), for a function of the driver API: cudaGetLastError knows nothing of it.
+template <class Body>
+Result driver_call(const char* name, const Body& body) {
+  Error& last = Runtime::last_error();
+  const Error before = last;
+  const Error error = call(name, body);
+  last = before;
+  return result_of(error);
+}
+
+Context the_context() {
+  static char context;
+  return &context;
+}
+
+Outcome check_code(Runtime& r, const Code* code) {
+  return r.is_code(code) ? Outcome{} : Outcome{kInvalidResourceHandle, "it is not a module or library"};
+}
+
+Outcome kernel_in(Runtime& r, Code* code, const char* name, Kernel** out) {
+  Outcome outcome = check_code(r, code);
+  if (outcome.code != kSuccess) return outcome;
+  Kernel* const kernel = r.kernel_of(*code, name);
+  Outcome decoded = r.decode(*kernel);
+  if (decoded.code == kSuccess) *out = kernel;
+  return decoded;
+}
+
+Outcome global_in(Runtime& r, Code* code, const char* name, Address* address, size_t* bytes) {
+  Outcome outcome = check_code(r, code);
+  if (outcome.code != kSuccess) return outcome;
+  const auto symbol = code->module->symbol(name);
+  if (!symbol) return {kSymbolNotFound, fmt::format("no variable {}", name)};
+  if (address != nullptr) *address = symbol->address;
+  if (bytes != nullptr) *bytes = symbol->size;
+  return {};
+}
+
+Outcome load_file(Runtime& r, const char* path, Code** out) {
+  std::ifstream file(path, std::ios::binary);
+  if (!file) return {kFileNotFound, path};
+  const std::string bytes((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
+  return r.load_code(bytes.data(), bytes.size(), out);
+}
+
+void* pointer(Address a) { return reinterpret_cast<void*>(a); }
+
+/// CU_LAUNCH_PARAM_…: the parameters as one block.
+std::vector<std::byte> packed_parameters(void** extra) {
+  const auto is = [&](void* key, uintptr_t value) { return reinterpret_cast<uintptr_t>(key) == value; };
+  const void* buffer = nullptr;
+  size_t bytes = 0;
+  for (void** e = extra; !is(e[0], 0); e += 2) {
+    if (is(e[0], 1)) buffer = e[1];
+    if (is(e[0], 2)) bytes = *static_cast<size_t*>(e[1]);
+  }
+  const auto* from = static_cast<const std::byte*>(buffer);
+  return from == nullptr ? std::vector<std::byte>() : std::vector<std::byte>(from, from + bytes);
+}
+
+Outcome launch(Runtime& r, Kernel* kernel, const LaunchShape& shape, void** parameters, void** extra) {
+  Kernel* const known = r.find_kernel(kernel);
+  if (known == nullptr) return {kInvalidResourceHandle, "it is not a kernel"};
+  if (extra == nullptr) return r.launch(*known, shape, parameters);
+  const std::vector<std::byte> block = packed_parameters(extra);
+  return r.launch(*known, shape, nullptr, &block);
+}
+
+/// CUfunction_attribute.
+enum class FunctionAttribute : int {
+  MaxThreadsPerBlock,
+  SharedSizeBytes,
+  ConstSizeBytes,
+  LocalSizeBytes,
+  NumRegs,
+  PtxVersion,
+  BinaryVersion,
+  CacheModeCa,
+  MaxDynamicSharedSizeBytes,
+  PreferredSharedMemoryCarveout,
+  ClusterSizeMustBeSet,
+  RequiredClusterWidth,
+  RequiredClusterHeight,
+  RequiredClusterDepth,
+  NonPortableClusterSizeAllowed,
+};
+
+Outcome get_attribute(Runtime& r, int* out, int attribute, Kernel* kernel) {
+  Kernel* const known = r.find_kernel(kernel);
+  if (known == nullptr) return {kInvalidResourceHandle, "it is not a kernel"};
+  Outcome decoded = r.decode(*known);
+  if (decoded.code != kSuccess) return decoded;
+  const FunctionAttributes a = attributes_of(r, *known);
+  switch (static_cast<FunctionAttribute>(attribute)) {
+    case FunctionAttribute::MaxThreadsPerBlock:
+      *out = a.max_threads_per_block;
+      return {};
+    case FunctionAttribute::SharedSizeBytes:
+      *out = static_cast<int>(a.shared_size_bytes);
+      return {};
+    case FunctionAttribute::ConstSizeBytes:
+      *out = static_cast<int>(a.const_size_bytes);
+      return {};
+    case FunctionAttribute::LocalSizeBytes:
+      *out = static_cast<int>(a.local_size_bytes);
+      return {};
+    case FunctionAttribute::NumRegs:
+      *out = a.num_regs;
+      return {};
+    case FunctionAttribute::PtxVersion:
+      *out = a.ptx_version;
+      return {};
+    case FunctionAttribute::BinaryVersion:
+      *out = a.binary_version;
+      return {};
+    case FunctionAttribute::CacheModeCa:
+      *out = a.cache_mode_ca;
+      return {};
+    case FunctionAttribute::MaxDynamicSharedSizeBytes:
+      *out = a.max_dynamic_shared_size_bytes;
+      return {};
+    case FunctionAttribute::PreferredSharedMemoryCarveout:
+      *out = a.preferred_shmem_carveout;
+      return {};
+    case FunctionAttribute::ClusterSizeMustBeSet:
+      *out = a.cluster_dim_must_be_set;
+      return {};
+    case FunctionAttribute::RequiredClusterWidth:
+      *out = a.required_cluster_width;
+      return {};
+    case FunctionAttribute::RequiredClusterHeight:
+      *out = a.required_cluster_height;
+      return {};
+    case FunctionAttribute::RequiredClusterDepth:
+      *out = a.required_cluster_depth;
+      return {};
+    case FunctionAttribute::NonPortableClusterSizeAllowed:
+      *out = a.non_portable_cluster_size_allowed;
+      return {};
+  }
+  return {kInvalidValue, fmt::format("no attribute {}", attribute)};
+}
+
+Outcome put_attribute(Runtime& r, Kernel* kernel, int attribute, int value) {
+  Kernel* const known = r.find_kernel(kernel);
+  if (known == nullptr) return {kInvalidResourceHandle, "it is not a kernel"};
+  Outcome decoded = r.decode(*known);
+  return decoded.code == kSuccess ? set_attribute(r, *known, attribute, value) : decoded;
+}
+
+/// "CUDA_ERROR_INVALID_VALUE" for cudaErrorInvalidValue: the driver's names are the runtime's, spelled otherwise.
+std::string driver_name(Error error) {
+  if (error == kSuccess) return "CUDA_SUCCESS";
+  if (error == kMemoryAllocation) return "CUDA_ERROR_OUT_OF_MEMORY";
+  constexpr std::string_view kPrefix = "cudaError";
+  const std::string name = error_name(error);
+  if (name.rfind(kPrefix, 0) != 0) return {};
+  std::string spelled = "CUDA_ERROR";
+  for (size_t i = kPrefix.size(); i < name.size(); ++i) {
+    if (name[i] >= 'A' && name[i] <= 'Z') spelled += '_';
+    spelled += static_cast<char>(name[i] >= 'a' && name[i] <= 'z' ? name[i] - 'a' + 'A' : name[i]);
+  }
+  return spelled;
+}
+
+}  // namespace
+
+HANDOFF_API Result cuInit(unsigned) { return kSuccess; }
+HANDOFF_API Result cuDriverGetVersion(int* version) {
+  *version = kCudaVersion;
+  return kSuccess;
+}
+HANDOFF_API Result cuGetErrorString(Result result, const char** text) {
+  *text = driver_name(result).empty() ? nullptr : error_text(result);
+  return *text == nullptr ? kDriverInvalidValue : kSuccess;
+}
+HANDOFF_API Result cuGetErrorName(Result result, const char** text) {
+  // The names are kept: the caller may use them for as long as it likes.
+  static std::map<Result, std::string> names;
+  static std::mutex lock;
+  const std::lock_guard<std::mutex> guard(lock);
+  std::string& name = names[result];
+  if (name.empty()) name = driver_name(result);
+  *text = name.empty() ? nullptr : name.c_str();
+  return *text == nullptr ? kDriverInvalidValue : kSuccess;
+}
+
+// --- devices and contexts ---
+
+HANDOFF_API Result cuDeviceGetCount(int* count) {
+  *count = 1;
+  return kSuccess;
+}
+HANDOFF_API Result cuDeviceGet(int* device, int ordinal) {
+  return driver_call("cuDeviceGet", [&](Runtime&) -> Outcome {
+    if (ordinal != 0) return {kInvalidDevice, fmt::format("device {}; there is one, 0", ordinal)};
+    *device = 0;
+    return {};
+  });
+}
+HANDOFF_API Result cuDeviceGetName(char* name, int length, int) {
+  return driver_call("cuDeviceGetName", [&](Runtime& r) -> Outcome {
+    if (length <= 0) return {kInvalidValue, "no room for a name"};
+    const std::string text = fmt::format("NVIDIA {} (emulated)", r.model().name);
+    const size_t n = std::min(text.size(), static_cast<size_t>(length) - 1);
+    std::memcpy(name, text.data(), n);
+    name[n] = '\0';
+    return {};
+  });
+}
+HANDOFF_API Result cuDeviceGetAttribute(int* value, int attribute, int) {
+  return driver_call("cuDeviceGetAttribute", [&](Runtime& r) -> Outcome {
+    if (!device_attribute(r.model(), attribute, value))
+      return {kInvalidValue, fmt::format("no attribute {}", attribute)};
+    return {};
+  });
+}
+HANDOFF_API Result cuDeviceTotalMem_v2(size_t* bytes, int) {
+  return driver_call("cuDeviceTotalMem", [&](Runtime& r) -> Outcome {
+    *bytes = total_memory(r.model());
+    return {};
+  });
+}
+HANDOFF_API Result cuDevicePrimaryCtxRetain(Context* out, int) {
+  *out = the_context();
+  return kSuccess;
+}
+HANDOFF_API Result cuDevicePrimaryCtxRelease_v2(int) { return kSuccess; }
+HANDOFF_API Result cuCtxCreate_v4(Context* out, void*, unsigned, int) {
+  *out = the_context();
+  return kSuccess;
+}
+HANDOFF_API Result cuCtxDestroy_v2(Context) { return kSuccess; }
+HANDOFF_API Result cuCtxGetCurrent(Context* out) {
+  *out = the_context();
+  return kSuccess;
+}
+HANDOFF_API Result cuCtxSetCurrent(Context) { return kSuccess; }
+HANDOFF_API Result cuCtxPushCurrent_v2(Context) { return kSuccess; }
+HANDOFF_API Result cuCtxPopCurrent_v2(Context* out) {
+  if (out != nullptr) *out = the_context();
+  return kSuccess;
+}
+HANDOFF_API Result cuCtxGetDevice(int* device) {
+  *device = 0;
+  return kSuccess;
+}
+HANDOFF_API Result cuCtxSynchronize() {
+  return driver_call("cuCtxSynchronize", [](Runtime&) { return Outcome{}; });
+}
+
+// --- modules and libraries ---
+
+HANDOFF_API Result cuModuleLoadData(Code** out, const void* image) {
+  return driver_call("cuModuleLoadData", [&](Runtime& r) { return r.load_code(image, 0, out); });
+}
+HANDOFF_API Result cuModuleLoadDataEx(Code** out, const void* image, unsigned, int*, void**) {
+  return driver_call("cuModuleLoadDataEx", [&](Runtime& r) { return r.load_code(image, 0, out); });
+}
+HANDOFF_API Result cuModuleLoad(Code** out, const char* path) {
+  return driver_call("cuModuleLoad", [&](Runtime& r) { return load_file(r, path, out); });
+}
+HANDOFF_API Result cuModuleUnload(Code* code) {
+  return driver_call("cuModuleUnload", [&](Runtime& r) {
+    Outcome outcome = check_code(r, code);
+    if (outcome.code == kSuccess) r.remove_code(code);
+    return outcome;
+  });
+}
+HANDOFF_API Result cuModuleGetFunction(Kernel** out, Code* code, const char* name) {
+  return driver_call("cuModuleGetFunction", [&](Runtime& r) { return kernel_in(r, code, name, out); });
+}
+HANDOFF_API Result cuModuleGetGlobal_v2(Address* address, size_t* bytes, Code* code, const char* name) {
+  return driver_call("cuModuleGetGlobal", [&](Runtime& r) { return global_in(r, code, name, address, bytes); });
+}
+HANDOFF_API Result cuLibraryLoadData(Code** out, const void* image, int*, void**, unsigned, int*, void**, unsigned) {
+  return driver_call("cuLibraryLoadData", [&](Runtime& r) { return r.load_code(image, 0, out); });
+}
+HANDOFF_API Result cuLibraryLoadFromFile(Code** out, const char* path, int*, void**, unsigned, int*, void**, unsigned) {
+  return driver_call("cuLibraryLoadFromFile", [&](Runtime& r) { return load_file(r, path, out); });
+}
+HANDOFF_API Result cuLibraryUnload(Code* code) { return cuModuleUnload(code); }
+HANDOFF_API Result cuLibraryGetModule(Code** out, Code* code) {
+  *out = code;
+  return kSuccess;
+}
+HANDOFF_API Result cuLibraryGetKernel(Kernel** out, Code* code, const char* name) {
+  return driver_call("cuLibraryGetKernel", [&](Runtime& r) { return kernel_in(r, code, name, out); });
+}
+HANDOFF_API Result cuLibraryGetKernelCount(unsigned* count, Code* code) {
+  return driver_call("cuLibraryGetKernelCount", [&](Runtime& r) {
+    Outcome outcome = check_code(r, code);
+    if (outcome.code == kSuccess) *count = static_cast<unsigned>(code->module->entries().size());
+    return outcome;
+  });
+}
+HANDOFF_API Result cuLibraryEnumerateKernels(Kernel** out, unsigned count, Code* code) {
+  return driver_call("cuLibraryEnumerateKernels", [&](Runtime& r) {
+    Outcome outcome = check_code(r, code);
+    if (outcome.code != kSuccess) return outcome;
+    for (const std::string& name : code->module->entries()) {
+      if (count-- == 0) break;
+      *out++ = r.kernel_of(*code, name);
+    }
+    return outcome;
+  });
+}
+HANDOFF_API Result cuLibraryGetGlobal(Address* address, size_t* bytes, Code* code, const char* name) {
+  return driver_call("cuLibraryGetGlobal", [&](Runtime& r) { return global_in(r, code, name, address, bytes); });
+}
+HANDOFF_API Result cuKernelGetFunction(Kernel** out, Kernel* kernel) {
+  *out = kernel;
+  return kSuccess;
+}
+HANDOFF_API Result cuFuncSetAttribute(Kernel* kernel, int attribute, int value) {
+  return driver_call("cuFuncSetAttribute", [&](Runtime& r) { return put_attribute(r, kernel, attribute, value); });
+}
+HANDOFF_API Result cuKernelSetAttribute(int attribute, int value, Kernel* kernel, int) {
+  return driver_call("cuKernelSetAttribute", [&](Runtime& r) { return put_attribute(r, kernel, attribute, value); });
+}
+HANDOFF_API Result cuFuncGetAttribute(int* out, int attribute, Kernel* kernel) {
+  return driver_call("cuFuncGetAttribute", [&](Runtime& r) { return get_attribute(r, out, attribute, kernel); });
+}
+HANDOFF_API Result cuKernelGetAttribute(int* out, int attribute, Kernel* kernel, int) {
+  return driver_call("cuKernelGetAttribute", [&](Runtime& r) { return get_attribute(r, out, attribute, kernel); });
+}
+HANDOFF_API Result cuFuncSetCacheConfig(Kernel*, int) { return kSuccess; }
+
+// --- launches ---
+
+HANDOFF_API Result cuLaunchKernel(Kernel* kernel, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,
+                                  unsigned bz, unsigned shared_bytes, Stream*, void** parameters, void** extra) {
+  return driver_call("cuLaunchKernel", [&](Runtime& r) {
+    return launch(r, kernel, {{gx, gy, gz}, {bx, by, bz}, {}, shared_bytes, false}, parameters, extra);
+  });
+}
+HANDOFF_API Result cuLaunchKernelEx(const DriverLaunchConfig* c, Kernel* kernel, void** parameters, void** extra) {
+  return driver_call("cuLaunchKernelEx", [&](Runtime& r) {
+    LaunchShape shape{
+        {c->grid_x, c->grid_y, c->grid_z}, {c->block_x, c->block_y, c->block_z}, {}, c->shared_mem_bytes, false};
+    apply_attributes(c->attributes, c->attribute_count, &shape);
+    return launch(r, kernel, shape, parameters, extra);
+  });
+}
+HANDOFF_API Result cuOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, Kernel* kernel, int block_size,
+                                                               size_t dynamic_smem) {
+  return driver_call("cuOccupancyMaxActiveBlocksPerMultiprocessor", [&](Runtime& r) -> Outcome {
+    Kernel* const known = r.find_kernel(kernel);
+    if (known == nullptr || block_size <= 0) return {kInvalidValue, "no kernel, or no threads"};
+    Outcome decoded = r.decode(*known);
+    if (decoded.code == kSuccess)
+      *blocks = static_cast<int>(r.resident_blocks(*known, static_cast<uint64_t>(block_size), dynamic_smem));
+    return decoded;
+  });
+}
+
+// --- memory ---
+
+HANDOFF_API Result cuMemAlloc_v2(Address* out, size_t bytes) {
+  return driver_call("cuMemAlloc", [&](Runtime& r) -> Outcome {
+    if (bytes == 0) return {kInvalidValue, "0 bytes"};
+    return allocate(r, reinterpret_cast<void**>(out), bytes, MemoryType::Device, "cuMemAlloc");
+  });
+}
+HANDOFF_API Result cuMemAllocManaged(Address* out, size_t bytes, unsigned) {
+  return driver_call("cuMemAllocManaged", [&](Runtime& r) {
+    return allocate(r, reinterpret_cast<void**>(out), bytes, MemoryType::Managed, "cuMemAllocManaged");
+  });
+}
+HANDOFF_API Result cuMemHostAlloc(void** out, size_t bytes, unsigned) {
+  return driver_call("cuMemHostAlloc",
+                     [&](Runtime& r) { return allocate(r, out, bytes, MemoryType::Host, "cuMemHostAlloc"); });
+}
+HANDOFF_API Result cuMemAllocHost_v2(void** out, size_t bytes) { return cuMemHostAlloc(out, bytes, 0); }
+HANDOFF_API Result cuMemFree_v2(Address p) {
+  return driver_call("cuMemFree", [&](Runtime& r) { return release(r, pointer(p), false); });
+}
+HANDOFF_API Result cuMemFreeHost(void* p) {
+  return driver_call("cuMemFreeHost", [&](Runtime& r) { return release(r, p, true); });
+}
+HANDOFF_API Result cuMemGetInfo_v2(size_t* free, size_t* total) {
+  return driver_call("cuMemGetInfo", [&](Runtime& r) -> Outcome {
+    *total = total_memory(r.model());
+    *free = *total - std::min<uint64_t>(*total, r.memory().global().bytes_in_use());
+    return {};
+  });
+}
+HANDOFF_API Result cuMemcpyHtoD_v2(Address to, const void* from, size_t bytes) {
+  return driver_call("cuMemcpyHtoD",
+                     [&](Runtime& r) { return copy(r, pointer(to), from, bytes, MemcpyKind::HostToDevice); });
+}
+HANDOFF_API Result cuMemcpyDtoH_v2(void* to, Address from, size_t bytes) {
+  return driver_call("cuMemcpyDtoH",
+                     [&](Runtime& r) { return copy(r, to, pointer(from), bytes, MemcpyKind::DeviceToHost); });
+}
+HANDOFF_API Result cuMemcpyDtoD_v2(Address to, Address from, size_t bytes) {
+  return driver_call("cuMemcpyDtoD", [&](Runtime& r) {
+    return copy(r, pointer(to), pointer(from), bytes, MemcpyKind::DeviceToDevice);
+  });
+}
+HANDOFF_API Result cuMemcpy(Address to, Address from, size_t bytes) {
+  return driver_call("cuMemcpy",
+                     [&](Runtime& r) { return copy(r, pointer(to), pointer(from), bytes, MemcpyKind::Default); });
+}
+HANDOFF_API Result cuMemcpyHtoDAsync_v2(Address to, const void* from, size_t bytes, Stream*) {
+  return cuMemcpyHtoD_v2(to, from, bytes);
+}
+HANDOFF_API Result cuMemcpyDtoHAsync_v2(void* to, Address from, size_t bytes, Stream*) {
+  return cuMemcpyDtoH_v2(to, from, bytes);
+}
+HANDOFF_API Result cuMemcpyDtoDAsync_v2(Address to, Address from, size_t bytes, Stream*) {
+  return cuMemcpyDtoD_v2(to, from, bytes);
+}
+HANDOFF_API Result cuMemsetD8_v2(Address to, unsigned char value, size_t count) {
+  return driver_call("cuMemsetD8", [&](Runtime& r) { return fill(r, to, value, count, 1); });
+}
+HANDOFF_API Result cuMemsetD16_v2(Address to, unsigned short value, size_t count) {
+  return driver_call("cuMemsetD16", [&](Runtime& r) { return fill(r, to, value, count, 2); });
+}
+HANDOFF_API Result cuMemsetD32_v2(Address to, unsigned value, size_t count) {
+  return driver_call("cuMemsetD32", [&](Runtime& r) { return fill(r, to, value, count, 4); });
+}
+HANDOFF_API Result cuMemsetD8Async(Address to, unsigned char value, size_t count, Stream*) {
+  return cuMemsetD8_v2(to, value, count);
+}
+HANDOFF_API Result cuMemsetD16Async(Address to, unsigned short value, size_t count, Stream*) {
+  return cuMemsetD16_v2(to, value, count);
+}
+HANDOFF_API Result cuMemsetD32Async(Address to, unsigned value, size_t count, Stream*) {
+  return cuMemsetD32_v2(to, value, count);
+}
+
+// --- streams and events: the runtime's ---
+
+HANDOFF_API Error cudaStreamCreateWithFlags(Stream** out, unsigned flags);
+HANDOFF_API Error cudaStreamCreateWithPriority(Stream** out, unsigned flags, int priority);
+HANDOFF_API Error cudaStreamDestroy(Stream* stream);
+HANDOFF_API Error cudaStreamSynchronize(Stream* stream);
+HANDOFF_API Error cudaStreamQuery(Stream* stream);
+HANDOFF_API Error cudaStreamWaitEvent(Stream* stream, Event* event, unsigned flags);
+HANDOFF_API Error cudaEventCreateWithFlags(Event** out, unsigned flags);
+HANDOFF_API Error cudaEventDestroy(Event* event);
+HANDOFF_API Error cudaEventRecord(Event* event, Stream* stream);
+HANDOFF_API Error cudaEventQuery(Event* event);
+HANDOFF_API Error cudaEventSynchronize(Event* event);
+HANDOFF_API Error cudaEventElapsedTime(float* ms, Event* from, Event* to);
+
+HANDOFF_API Result cuStreamCreate(Stream** out, unsigned flags) { return cudaStreamCreateWithFlags(out, flags); }
+HANDOFF_API Result cuStreamCreateWithPriority(Stream** out, unsigned flags, int priority) {
+  return cudaStreamCreateWithPriority(out, flags, priority);
+}
+HANDOFF_API Result cuStreamDestroy_v2(Stream* stream) { return cudaStreamDestroy(stream); }
+HANDOFF_API Result cuStreamSynchronize(Stream* stream) { return cudaStreamSynchronize(stream); }
+HANDOFF_API Result cuStreamQuery(Stream* stream) { return cudaStreamQuery(stream); }
+HANDOFF_API Result cuStreamWaitEvent(Stream* stream, Event* event, unsigned flags) {
+  return cudaStreamWaitEvent(stream, event, flags);
+}
+HANDOFF_API Result cuEventCreate(Event** out, unsigned flags) { return cudaEventCreateWithFlags(out, flags); }
+HANDOFF_API Result cuEventDestroy_v2(Event* event) { return cudaEventDestroy(event); }
+HANDOFF_API Result cuEventRecord(Event* event, Stream* stream) { return cudaEventRecord(event, stream); }
+HANDOFF_API Result cuEventQuery(Event* event) { return cudaEventQuery(event); }
+HANDOFF_API Result cuEventSynchronize(Event* event) { return cudaEventSynchronize(event); }
+HANDOFF_API Result cuEventElapsedTime_v2(float* ms, Event* from, Event* to) {
+  return cudaEventElapsedTime(ms, from, to);
+}
+
+// --- tensor maps ---
+
+HANDOFF_API Result cuTensorMapEncodeTiled(void* map, uint32_t type, uint32_t rank, void* address, const uint64_t* dim,
+                                          const uint64_t* strides, const uint32_t* box, const uint32_t* element_strides,
+                                          uint32_t interleave, uint32_t swizzle, uint32_t promotion, uint32_t fill) {
+  using namespace handoff::async;  // NOLINT: the encoder and the names of its arguments
+  return driver_call("cuTensorMapEncodeTiled", [&](Runtime&) -> Outcome {
+    if (reinterpret_cast<uintptr_t>(map) % kTensorMapAlignment != 0) {
+      return {kInvalidValue, fmt::format("the map's address is not a multiple of {}", kTensorMapAlignment)};
+    }
+    if (rank < 1 || rank > 5) return {kInvalidValue, fmt::format("tensorRank {}; 1 to 5 are allowed", rank)};
+    TensorMapArgs a;
+    a.tensor_data_type = static_cast<TensorDataType>(type);
+    a.tensor_rank = rank;
+    a.global_address = reinterpret_cast<uint64_t>(address);
+    std::copy_n(dim, rank, a.global_dim.begin());
+    if (strides != nullptr) std::copy_n(strides, rank - 1, a.global_strides.begin());
+    std::copy_n(box, rank, a.box_dim.begin());
+    std::copy_n(element_strides, rank, a.element_strides.begin());
+    a.interleave = static_cast<TensorInterleave>(interleave);
+    a.swizzle = static_cast<TensorSwizzle>(swizzle);
+    a.l2_promotion = static_cast<TensorL2Promotion>(promotion);
+    a.oob_fill = static_cast<TensorOobFill>(fill);
+    TensorMapImage image;
+    const std::string problem = encode_tiled(a, &image);
+    if (!problem.empty()) return {check_tiled(a).empty() ? kNotSupported : kInvalidValue, problem};
+    std::memcpy(map, image.data(), image.size());
+    return {};
+  });
+}
+
+// --- entry points ---
+
+HANDOFF_API Result cuGetProcAddress_v2(const char* symbol, void** out, int, uint64_t, int* status) {
+  *out = find_entry_point(symbol);
+  constexpr int kFound = 0, kSymbolMissing = 1;
+  if (status != nullptr) *status = *out == nullptr ? kSymbolMissing : kFound;
+  return *out == nullptr ? kDriverNotFound : kSuccess;
+}
+HANDOFF_API Error cudaGetDriverEntryPointByVersion(const char* symbol, void** out, unsigned, unsigned long long,
+                                                   int* status) {
+  return call("cudaGetDriverEntryPointByVersion", [&](Runtime& r) -> Outcome {
+    if (symbol == nullptr || out == nullptr) return {kInvalidValue, "a null pointer"};
+    *out = find_entry_point(symbol);
+    constexpr int kFound = 0, kSymbolMissing = 1;
+    if (status != nullptr) *status = *out == nullptr ? kSymbolMissing : kFound;
+    if (*out == nullptr) r.tell(fmt::format("the program asks for {}, which the emulator has not", symbol));
+    return {};
+  });
+}
+HANDOFF_API Error cudaGetDriverEntryPoint(const char* symbol, void** out, unsigned long long flags, int* status) {
+  return cudaGetDriverEntryPointByVersion(symbol, out, 0, flags, status);
+}
+HANDOFF_API decltype(cudaGetDriverEntryPointByVersion) cudaGetDriverEntryPointByVersion_ptsz
+    __attribute__((alias("cudaGetDriverEntryPointByVersion")));
+HANDOFF_API decltype(cudaGetDriverEntryPoint) cudaGetDriverEntryPoint_ptsz
+    __attribute__((alias("cudaGetDriverEntryPoint")));
