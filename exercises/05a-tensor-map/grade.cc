@@ -60,7 +60,7 @@ class TensorMap : public ExerciseTest {
       for (int i = 0; i < kTileColumns * kTileRows; i++) {
         const int column = x + i % kTileColumns, row = y + i / kTileColumns;
         const bool inside = column >= 0 && column < kColumns && row >= 0 && row < kRows;
-        out.push_back(inside ? image[static_cast<size_t>(row * kPitch + column)] : 0.0f);
+        out.push_back(inside ? image[static_cast<size_t>(row) * kPitch + static_cast<size_t>(column)] : 0.0f);
       }
     }
     return Case(fmt::format("{}, {} tile{}, {} threads", where, across * down, across * down == 1 ? "" : "s", threads))
