@@ -2045,7 +2045,7 @@ void Checker::State::report_overtaken(Cta& cta) {
     const BarrierState& b = of(cta).barriers[offset];
     for (const Waiter& x : b.overtaken) {
       const size_t before = findings.size();
-      find("phase-overrun", Severity::Error, x.inst, b.completing, [&](Diagnostic& d) {
+      find("phase-overrun", Severity::Warning, x.inst, b.completing, [&](Diagnostic& d) {
         d.message = fmt::format(
             "nothing keeps phase {} of `{}` from completing before this wait, by {}, has seen {}: a thread that is "
             "late "

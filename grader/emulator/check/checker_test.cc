@@ -264,6 +264,27 @@ TEST(CheckerTest, WaitsThatAreOvertaken) {
   });
 }
 
+// In the run at hand nobody hangs: a warning. In one in which somebody does it is what explains the hang.
+TEST(CheckerTest, AnOvertakenWaitIsAWarningUntilItHangs) {
+  const std::string arrive = "@%p0 mbarrier.arrive.shared::cta.b64 _, [full];\n";
+  const std::string zero =
+      only("%p0", "ZERO", arrive + wait("full", 0, "A") + delay(300, "D") + arrive + wait("full", 1, "B"));
+  const auto others = [](const std::string& text) {
+    return "setp.lt.u32 %p6, %t, 32;\n@%p6 bra REST;\n" + text + wait("full", 0, "W0") + wait("full", 1, "W1") +
+           "REST:\n";
+  };
+  const Outcome in_time = run_checked({"", "", init() + zero + others("")}, {machine::Schedule::Kind::Nominal, 0});
+  ASSERT_EQ(in_time.diagnostics.size(), 1u) << async::testing::text_of(in_time);
+  EXPECT_EQ(in_time.diagnostics[0].id, "phase-overrun");
+  EXPECT_EQ(in_time.diagnostics[0].severity, Severity::Warning);
+  const Outcome late =
+      run_checked({"", "", init() + zero + others(delay(3000, "LATE"))}, {machine::Schedule::Kind::Nominal, 0});
+  ASSERT_GE(late.diagnostics.size(), 2u) << async::testing::text_of(late);
+  EXPECT_EQ(late.diagnostics[0].id, "phase-overrun");
+  EXPECT_EQ(late.diagnostics[0].severity, Severity::Error);
+  EXPECT_EQ(late.diagnostics[1].id, "deadlock");
+}
+
 TEST(CheckerTest, HandoffsThroughMbarriers) {
   const std::string write = "@%p0 st.shared.u32 [data], %r5;\n", use = "@%p2 ld.shared.u32 %r6, [data];\n",
                     here = "@%p2 ld.shared.u32 %r6, [data]; // here\n";
