@@ -34,10 +34,11 @@ inline constexpr uint32_t kSlice = 16;                                   ///< co
 
 /// One product: D (m_tiles · 128 × n_tiles · 128) = A · Bᵀ over k_tiles · 64.
 struct Problem {
-  uint32_t m_tiles = 1, n_tiles = 1;  ///< of the grid's y and x
-  uint32_t k_tiles = 0;               ///< may be 0: D is 0, and the maps describe one K tile that nobody may need
-  bool f16 = false;                   ///< fp16, else bf16
-  uint32_t stages = 0;                ///< passed to the kernel as its last parameter; 0: it has no such parameter
+  uint32_t m_tiles = 1;  ///< of the grid's y
+  uint32_t n_tiles = 1;  ///< of the grid's x
+  uint32_t k_tiles = 0;  ///< may be 0: D is 0, and the maps describe one K tile that nobody may need
+  bool f16 = false;      ///< fp16, else bf16
+  uint32_t stages = 0;   ///< passed to the kernel as its last parameter; 0: it has no such parameter
   uint32_t ctas() const { return m_tiles * n_tiles; }  ///< blocks
   uint64_t multiply_adds() const {                     ///< of the whole product
     return uint64_t{ctas()} * k_tiles * kTileM * kTileN * kTileK;

@@ -74,10 +74,11 @@ struct TilePlan {
 
 /// What a tile costs, in seconds on a GPU and in modeled cycles on the emulator.
 struct TileCost {
-  std::vector<double> few, many;  ///< of each launch
-  uint64_t tiles = 0;             ///< that the many have more
-  std::vector<float> output;      ///< of the many
-  double per_tile() const;        ///< the difference of the medians, for each of `tiles`
+  std::vector<double> few;    ///< of each launch of few tiles
+  std::vector<double> many;   ///< of each launch of many
+  uint64_t tiles = 0;         ///< that the many have more
+  std::vector<float> output;  ///< of the many
+  double per_tile() const;    ///< the difference of the medians, for each of `tiles`
 };
 
 /// Ends what the device has allocated. Empty, or one line that says what failed.
