@@ -15,7 +15,6 @@
 namespace handoff::async {
 namespace {
 
-constexpr uint32_t kUnitBytes = 16;
 constexpr uint32_t kUnitsAlongK = 2;  // 32 bytes of K
 
 struct Format {
