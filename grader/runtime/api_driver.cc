@@ -19,6 +19,7 @@ using Result = int;        // CUresult
 using Address = uint64_t;  // CUdeviceptr
 using Context = void*;     // CUcontext: there is one
 
+constexpr Result kDriverInvalidValue = 1, kDriverNotFound = 500;
 constexpr int kCudaVersion = 13020;
 
 /// CUresult of a runtime error: most have the same number; those of the runtime alone are bad arguments.
