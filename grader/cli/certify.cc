@@ -19,7 +19,6 @@
 #include <cstdio>
 #include <ctime>
 #include <filesystem>
-#include <fstream>
 #include <memory>
 #include <optional>
 #include <regex>
@@ -29,6 +28,7 @@
 #include "grader/cli/certify_gemm.h"
 #include "grader/cli/commands.h"
 #include "grader/cli/exercises.h"
+#include "grader/cli/files.h"
 #include "grader/cli/submission.h"
 #include "grader/conformance/case.h"
 #include "grader/conformance/compile.h"
@@ -67,13 +67,6 @@ const std::vector<std::string>& source_folders() {
 }
 
 double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
-
-std::string read_file(const fs::path& file) {
-  std::ifstream in(file, std::ios::binary);
-  std::ostringstream text;
-  text << in.rdbuf();
-  return text.str();
-}
 
 std::string part_of(const std::string& out) { return out + ".part"; }
 
@@ -193,14 +186,11 @@ CertifyResult run_conformance_case(Bench& bench, size_t index) {
 
 /// The newest record that the repository has, by name.
 std::optional<conformance::Record> newest_record() {
-  fs::path newest;
-  std::error_code nothing;
-  for (const fs::directory_entry& e : fs::directory_iterator(harness::project_root() / "docs" / "results", nothing)) {
-    const std::string name = e.path().filename().string();
-    if (name.starts_with("conformance-") && e.path().extension() == ".json") newest = std::max(newest, e.path());
-  }
+  std::vector<fs::path> records;
+  if (!records_in(harness::project_root() / "docs" / "results", "conformance", &records).empty() || records.empty())
+    return std::nullopt;
   conformance::Record record;
-  if (newest.empty() || !conformance::from_json(read_file(newest), &record).empty() ||
+  if (!conformance::from_json(read_file(records.back()), &record).empty() ||
       record.inputs != conformance::inputs_fingerprint())
     return std::nullopt;
   return record;

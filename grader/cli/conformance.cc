@@ -17,6 +17,7 @@
 
 #include "grader/cli/commands.h"
 #include "grader/cli/exercises.h"
+#include "grader/cli/files.h"
 #include "grader/conformance/case.h"
 #include "grader/conformance/compile.h"
 #include "grader/conformance/inputs.h"
@@ -89,11 +90,7 @@ std::string read_records(const std::vector<std::string>& paths, std::vector<Name
       files.emplace_back(path);
       continue;
     }
-    for (const fs::directory_entry& e : fs::directory_iterator(path, failed)) {
-      const std::string name = e.path().filename().string();
-      if (name.starts_with("conformance-") && e.path().extension() == ".json") files.push_back(e.path());
-    }
-    if (failed) return path + ": " + failed.message();
+    if (std::string problem = records_in(path, "conformance", &files); !problem.empty()) return problem;
   }
   std::sort(files.begin(), files.end());
   for (const fs::path& file : files) {

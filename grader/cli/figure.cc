@@ -11,10 +11,9 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
-#include <fstream>
-#include <sstream>
 
 #include "grader/cli/commands.h"
+#include "grader/cli/files.h"
 #include "grader/cli/submission.h"
 #include "grader/device/device.h"
 #include "grader/emulator/machine/memory_access.h"
@@ -30,13 +29,6 @@ using report::FigureArgument;
 using report::FigureSpec;
 
 constexpr int kSkipped = 77;  // as ctest's SKIP_RETURN_CODE
-
-std::string read_file(const fs::path& file) {
-  std::ifstream in(file, std::ios::binary);
-  std::ostringstream text;
-  text << in.rdbuf();
-  return text.str();
-}
 
 std::string shown(const fs::path& file) {
   const fs::path relative = fs::absolute(file).lexically_relative(harness::project_root());

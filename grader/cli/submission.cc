@@ -13,6 +13,7 @@
 #include <sstream>
 
 #include "grader/cli/exercises.h"
+#include "grader/cli/files.h"
 #include "grader/harness/process.h"
 #include "grader/report/json.h"
 
@@ -31,13 +32,6 @@ constexpr bool kLimitMemory = false;  // the sanitizer's shadow memory alone is 
 #else
 constexpr bool kLimitMemory = true;
 #endif
-
-std::string read_file(const fs::path& file) {
-  std::ifstream in(file, std::ios::binary);
-  std::ostringstream text;
-  text << in.rdbuf();
-  return text.str();
-}
 
 // A zero byte near the start; the rest of a text file of the right size is looked at once it is read.
 bool begins_binary(const fs::path& file) {

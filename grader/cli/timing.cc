@@ -18,6 +18,7 @@
 #include "grader/cli/commands.h"
 #include "grader/cli/conformance.h"
 #include "grader/cli/exercises.h"
+#include "grader/cli/files.h"
 #include "grader/device/cuda_device.h"
 #include "grader/device/device.h"
 #include "grader/harness/toolchain.h"
@@ -60,13 +61,10 @@ std::string read_record(const std::string& path, std::optional<Record>* out) {
   fs::path file = path;
   std::error_code failed;
   if (fs::is_directory(path, failed)) {
-    file.clear();
-    for (const fs::directory_entry& e : fs::directory_iterator(path, failed)) {
-      const std::string name = e.path().filename().string();
-      if (name.starts_with("timing-") && e.path().extension() == ".json") file = std::max(file, e.path());
-    }
-    if (failed) return path + ": " + failed.message();
-    if (file.empty()) return "";
+    std::vector<fs::path> records;
+    if (std::string problem = records_in(path, "timing", &records); !problem.empty()) return problem;
+    if (records.empty()) return "";
+    file = records.back();
   }
   std::ifstream in(file, std::ios::binary);
   std::ostringstream text;

@@ -137,8 +137,7 @@ constexpr const char* kParityHint =
 
 constexpr const char* kOvertakenHint =
     "Let these threads arrive where the next phase is waited for, or meet its producer at a barrier of the block; "
-    "those "
-    "who only want the last phase can wait on a barrier of its own.";
+    "those who only want the last phase can wait on a barrier of its own.";
 
 bool releases(Sem s) { return s == Sem::Release || s == Sem::AcqRel || s == Sem::Sc; }
 bool acquires(Sem s) { return s == Sem::Acquire || s == Sem::AcqRel || s == Sem::Sc; }
@@ -268,7 +267,7 @@ struct BarrierState {
   uint32_t fence_n = 0, init_fence_n = 0;
   ///@}
   std::vector<ArrivalRecord> arrivals;
-  /// Who comes in time: see overtaken().
+  /// Who comes in time: see overtake().
   ///@{
   bool all_arrivals_known = true;    ///< false: an arrive of cp.async, of whose thread nothing is kept
   std::vector<Waiter> waiters;       ///< of the latest complete phase
@@ -2013,9 +2012,6 @@ void Checker::State::signals(const Cta& owner, uint32_t offset, const BarrierSta
   }
 }
 
-// --- tensor memory ---
-
-/// A commit that this barrier waited for arrives: what it tracked belongs to this phase.
 /// Phase p of `b` is complete. A wait for phase p − 1 that nothing orders before that may come after it: then its
 /// parity is that of phase p + 1, for which it waits. Of the lanes of one wait one speaks for all, as with an elected
 /// arrive.
@@ -2048,8 +2044,7 @@ void Checker::State::report_overtaken(Cta& cta) {
       find("phase-overrun", Severity::Warning, x.inst, b.completing, [&](Diagnostic& d) {
         d.message = fmt::format(
             "nothing keeps phase {} of `{}` from completing before this wait, by {}, has seen {}: a thread that is "
-            "late "
-            "then waits for phase {}, which has the same parity and never completes",
+            "late then waits for phase {}, which has the same parity and never completes",
             x.phase + 1, async::barrier_name(cta, offset), who(x.key, x.mask),
             x.phase + 1 == 0 ? std::string("the barrier fresh") : fmt::format("phase {}", x.phase), x.phase + 2);
         d.hint = kOvertakenHint;
@@ -2060,6 +2055,9 @@ void Checker::State::report_overtaken(Cta& cta) {
   }
 }
 
+// --- tensor memory ---
+
+/// A commit that this barrier waited for arrives: what it tracked belongs to this phase.
 void Checker::State::commit_arrives(CtaState& cta, BarrierState& b, const MbarrierEvent& e) {
   std::deque<PendingCommit>& pending = cta.commits[b.key];
   const auto found = std::find_if(pending.begin(), pending.end(),
