@@ -809,10 +809,10 @@ struct Checker::State {
   static bool knows_all(const ClockPtr& c, uint32_t key, uint32_t n) { return c && c->all_lanes(key, n); }
   /// Drops `words` from a record list.
   template <class R>
-  static void drop(std::vector<R>& list, uint32_t words) {
+  static void drop(Records<R>& list, uint32_t words) {
     if (list.empty()) return;
     for (R& r : list) r.words &= ~words;
-    std::erase_if(list, [](const R& r) { return r.words == 0; });
+    list.erase_if([](const R& r) { return r.words == 0; });
   }
 
   const char* region_fence(Region r) const {
@@ -920,14 +920,14 @@ void Checker::State::report_thread_race(const Accessor& a, LaneMask lanes, uint3
 /// A thread's access of words whose last write is `w`, by another thread.
 void Checker::State::race_with_write(const WriteRecord& w, const RowPiece& piece, const Accessor& a) {
   const uint32_t common = w.words & piece.words;
-  if (common == 0 || (w.key == a.key && w.straight && piece.straight)) return;  // each lane its own word again
+  if (common == 0 || (w.key == a.key && w.order == piece.order && w.order != kMixed)) return;  // each lane its own word again
   if (knows_all(a.k->order, w.key, w.n) || morally_strong(a, w.strong, w.key)) return;
   // A word without any order says more than one with a scope that is too narrow.
   uint32_t found = 32;
   LaneMask accessing = 0;
   for (uint32_t rest = common; rest != 0; rest &= rest - 1) {
     const auto word = static_cast<uint32_t>(__builtin_ctz(rest));
-    LaneMask lanes = piece.lanes[word];
+    LaneMask lanes = piece.lanes_of(word);
     if (w.key == a.key) lanes &= ~(LaneMask{1} << w.lane[word]);
     if (lanes == 0 || knows(a.k->order, w.key, w.lane[word], w.n)) continue;
     const bool narrow = narrow_only(a.cta, *a.k, w.key, LaneMask{1} << w.lane[word], w.n);
@@ -955,19 +955,19 @@ void Checker::State::thread_reads(Plane& plane, const RowPiece& piece, const Acc
     find(unfinished_id(o, false, "async-read-before-complete"), Severity::Error, a.inst, o.info.inst,
          [&](Diagnostic& d) {
            d.message =
-               fmt::format("{} reads {} ({}) while {} may still be writing it: {}", who(a.key, piece.lanes[word]),
+               fmt::format("{} reads {} ({}) while {} may still be writing it: {}", who(a.key, piece.lanes_of(word)),
                            bytes_name(a.region, piece.row + 4 * word, a.bytes), at(place(a.inst)), issued(o),
                            complete(o, a.k->any, false) ? "the wait between them is relaxed, which orders nothing"
                                                         : not_covered(o, false).substr(2));
            d.hint = barrier_hint(o);
            d.related = {{place(o.info.inst), may_still(o, "writing")}};
          },
-         a.party(piece.lanes[word]), {Party::Async, o.key, w.n, 0});
+         a.party(piece.lanes_of(word)), {Party::Async, o.key, w.n, 0});
   }
   // The usual case in a loop: the same lanes read the same words again, later.
   for (ReadRecord& r : plane.reads) {
     if (r.key == a.key && r.party == Party::Thread && r.words == piece.words && r.strong == a.strong &&
-        ((r.straight && piece.straight) || r.lanes == piece.lanes)) {
+        r.lanes.same(piece.lanes, piece.order)) {
       r.inst = a.inst;
       r.n = a.n;
       return;
@@ -986,23 +986,30 @@ void Checker::State::thread_reads(Plane& plane, const RowPiece& piece, const Acc
       } else if (r.key == a.key) {
         for (uint32_t rest = r.words & piece.words; rest != 0; rest &= rest - 1) {
           const auto word = static_cast<uint32_t>(__builtin_ctz(rest));
-          if ((r.lanes[word] &= ~piece.lanes[word]) == 0)
-            r.words &= ~(1u << word);  // each lane's newer read stands for its older one
+          // Each lane's newer read stands for its older one.
+          const LaneMask left = r.lanes[word] & ~piece.lanes_of(word);
+          if (left == 0) {
+            r.words &= ~(1u << word);
+          } else if (left != r.lanes[word]) {
+            r.lanes.set(word, left);
+          }
         }
       }
     }
   }
   if (same != nullptr) {
+    const uint32_t had = same->words;
     same->words |= piece.words;
-    same->straight = same->straight && piece.straight;
+    // Of words that it did not have, a record may hold anything.
     for (uint32_t rest = piece.words; rest != 0; rest &= rest - 1) {
-      const auto word = static_cast<size_t>(__builtin_ctz(rest));
-      same->lanes[word] |= piece.lanes[word];
+      const auto word = static_cast<uint32_t>(__builtin_ctz(rest));
+      const LaneMask before = (had >> word & 1) != 0 ? same->lanes[word] : 0;
+      if (const LaneMask all = before | piece.lanes_of(word); all != same->lanes[word]) same->lanes.set(word, all);
     }
   }
-  std::erase_if(plane.reads, [](const ReadRecord& r) { return r.words == 0; });
+  plane.reads.erase_if([](const ReadRecord& r) { return r.words == 0; });
   if (same == nullptr)
-    plane.reads.push_back({a.inst, a.key, a.n, piece.words, Party::Thread, a.strong, piece.lanes, piece.straight});
+    plane.reads.push_back({a.inst, a.key, a.n, piece.words, Party::Thread, a.strong, WordLanes(piece.lanes, piece.order)});
 }
 
 /// Words of a row that an MMA has read which is known to be over: it came after their last write, so whoever knows it
@@ -1037,12 +1044,12 @@ void Checker::State::thread_writes(Plane& plane, const RowPiece& piece, const Ac
     find("data-race", Severity::Error, a.inst, o.info.inst,
          [&](Diagnostic& d) {
            d.message = fmt::format("{} {} {} ({}) while {} may still be writing it: nothing orders them",
-                                   who(a.key, piece.lanes[word]), a.verb,
+                                   who(a.key, piece.lanes_of(word)), a.verb,
                                    bytes_name(a.region, piece.row + 4 * word, a.bytes), at(place(a.inst)), issued(o));
            d.hint = barrier_hint(o);
            d.related = {{place(o.info.inst), may_still(o, "writing")}};
          },
-         a.party(piece.lanes[word]), {Party::Async, o.key, w.n, 0});
+         a.party(piece.lanes_of(word)), {Party::Async, o.key, w.n, 0});
   }
   for (const ReadRecord& r : plane.reads) {
     const uint32_t common = r.words & piece.words;
@@ -1054,7 +1061,7 @@ void Checker::State::thread_writes(Plane& plane, const RowPiece& piece, const Ac
       find(unfinished_id(o, true, "source-overwritten"), Severity::Error, a.inst, o.info.inst,
            [&](Diagnostic& d) {
              d.message =
-                 fmt::format("{} {} {} ({}) while {} may still be reading it{}", who(a.key, piece.lanes[word]), a.verb,
+                 fmt::format("{} {} {} ({}) while {} may still be reading it{}", who(a.key, piece.lanes_of(word)), a.verb,
                              bytes_name(a.region, piece.row + 4 * word, a.bytes), at(place(a.inst)), issued(o),
                              complete(o, a.k->any, true) ? ": the signal between them is relaxed, which orders nothing"
                                                          : not_covered(o, true));
@@ -1064,16 +1071,16 @@ void Checker::State::thread_writes(Plane& plane, const RowPiece& piece, const Ac
                      : barrier_hint(o);
              d.related = {{place(o.info.inst), may_still(o, "reading")}};
            },
-           a.party(piece.lanes[word]), {Party::Async, o.key, r.n, 0});
+           a.party(piece.lanes_of(word)), {Party::Async, o.key, r.n, 0});
       continue;
     }
-    if (r.key == a.key && r.straight && piece.straight) continue;  // each lane its own word
+    if (r.key == a.key && r.lanes.order() == piece.order && piece.order != kMixed) continue;  // each lane its own word
     if (knows_all(a.k->order, r.key, r.n) || morally_strong(a, r.strong, r.key)) continue;
     uint32_t found = 32;
     LaneMask readers = 0;
     for (uint32_t rest = common; rest != 0; rest &= rest - 1) {
       const auto word = static_cast<uint32_t>(__builtin_ctz(rest));
-      const LaneMask writers = piece.lanes[word];
+      const LaneMask writers = piece.lanes_of(word);
       if (r.key == a.key && r.lanes[word] == writers && (writers & (writers - 1)) == 0) continue;  // its own read
       LaneMask unordered = 0;
       for_lanes(r.lanes[word], [&](int l) {
@@ -1090,31 +1097,27 @@ void Checker::State::thread_writes(Plane& plane, const RowPiece& piece, const Ac
       if (!narrow) break;
     }
     if (found < 32)
-      report_thread_race(a, piece.lanes[found], r.key, readers, r.n, r.inst, "reads", piece.row + 4 * found);
+      report_thread_race(a, piece.lanes_of(found), r.key, readers, r.n, r.inst, "reads", piece.row + 4 * found);
   }
   drop(plane.reads, piece.words);
   const bool alone = plane.writes.size() == 1 && plane.writes[0].words == piece.words;
   if (!alone) drop(plane.writes, piece.words);
-  WriteRecord& record = alone ? plane.writes[0] : plane.writes.emplace_back();
+  WriteRecord& record = alone ? plane.writes[0] : plane.writes.push_back({});
   record.inst = a.inst;
   record.key = a.key;
   record.n = a.n;
   record.words = piece.words;
   record.party = Party::Thread;
   record.strong = a.strong;
-  record.straight = piece.straight;
-  if (piece.straight) {
-    static constexpr auto kEachItsOwn = [] {
-      std::array<uint8_t, 32> lane{};
-      for (uint8_t l = 0; l < 32; l++) lane[l] = l;
-      return lane;
-    }();
-    record.lane = kEachItsOwn;
+  record.order = piece.order;
+  if (piece.order != kMixed) {
+    for (uint32_t w = 0; w < 32; w++)
+      record.lane[w] = static_cast<uint8_t>((piece.order < kDownwards ? w - piece.order : piece.order - w) % 32);
     return;
   }
   for (uint32_t rest = piece.words; rest != 0; rest &= rest - 1) {
     const auto word = static_cast<size_t>(__builtin_ctz(rest));
-    const LaneMask writers = piece.lanes[word];
+    const LaneMask writers = piece.lanes_of(word);
     record.lane[word] = static_cast<uint8_t>(31 - __builtin_clz(writers));
     if ((writers & (writers - 1)) != 0 && a.strong == Scope::None) {
       report_thread_race(a, writers & ~(LaneMask{1} << record.lane[word]), a.key, LaneMask{1} << record.lane[word], a.n,
@@ -1237,7 +1240,7 @@ void Checker::State::async_reads(Plane& plane, const RowPiece& piece, const Oper
     record->key = o.key;
     record->n = index;
   }
-  std::erase_if(plane.reads, [](const ReadRecord& r) { return r.words == 0; });
+  plane.reads.erase_if([](const ReadRecord& r) { return r.words == 0; });
   if (record == nullptr) plane.reads.push_back({o.info.inst, o.key, index, piece.words, Party::Async, Scope::None, {}});
 }
 
@@ -1336,14 +1339,14 @@ void Checker::State::async_writes(Plane& plane, const RowPiece& piece, const Ope
   drop(plane.reads, piece.words);
   const bool alone = plane.writes.size() == 1 && plane.writes[0].words == piece.words;
   if (!alone) drop(plane.writes, piece.words);
-  WriteRecord& record = alone ? plane.writes[0] : plane.writes.emplace_back();
+  WriteRecord& record = alone ? plane.writes[0] : plane.writes.push_back({});
   record.inst = o.info.inst;
   record.key = o.key;
   record.n = index;
   record.words = piece.words;
   record.party = Party::Async;
   record.strong = Scope::None;
-  record.straight = false;
+  record.order = kMixed;
 }
 
 // --- events ---
@@ -1395,16 +1398,17 @@ namespace {
 /// Calls f(piece) for each row that the lanes of `mask` touch.
 template <class F>
 void each_piece(const Access& a, LaneMask mask, F&& f) {
-  static constexpr auto kIdentity = [] {
-    std::array<uint32_t, 32> lanes{};
-    for (uint32_t l = 0; l < 32; l++) lanes[l] = 1u << l;
-    return lanes;
-  }();
-  if (a.bytes == 4 && mask == kFullMask && a.address[0] % Shadow::kRowBytes == 0) {  // a whole row, lane l at word l
+  if (a.bytes == 4 && mask == kFullMask) {  // 128 bytes, lane after lane: a whole row, or the ends of two
+    const uint64_t step = a.address[1] - a.address[0];
     uint64_t off = 0;
-    for (uint64_t l = 0; l < 32; l++) off |= a.address[l] ^ (a.address[0] + 4 * l);
-    if (off == 0) {
-      f(RowPiece{a.address[0], ~0u, 0xf, kIdentity, true});
+    for (uint64_t l = 0; l < 32; l++) off |= a.address[l] ^ (a.address[0] + step * l);
+    const bool up = step == 4, down = step == ~uint64_t{3};
+    if (off == 0 && (up || down)) {
+      const uint64_t lowest = a.address[up ? 0 : 31], row = lowest & ~(Shadow::kRowBytes - 1);
+      const auto at = static_cast<uint32_t>(a.address[0] / 4 % 32), first = static_cast<uint32_t>(lowest / 4 % 32);
+      const auto order = static_cast<LaneOrder>(up ? at : kDownwards + at);
+      f(RowPiece{row, ~0u << first, 0xf, nullptr, order});
+      if (first != 0) f(RowPiece{row + Shadow::kRowBytes, (1u << first) - 1, 0xf, nullptr, order});
       return;
     }
   }
@@ -1429,7 +1433,10 @@ void each_piece(const Access& a, LaneMask mask, F&& f) {
   });
   const uint32_t words = std::max(a.bytes / 4, 1u);  // of a lane
   const uint32_t lane_words = (words == 32 ? ~0u : (1u << words) - 1);
+  WordLanes::Each lanes = {};
   RowPiece piece;
+  piece.lanes = &lanes;
+  piece.order = kMixed;
   for (size_t p = 0; p < count; p++) {
     piece.row = places[p] & ~(Shadow::kRowBytes - 1);
     piece.words = 0;
@@ -1437,11 +1444,11 @@ void each_piece(const Access& a, LaneMask mask, F&& f) {
     for_lanes(lanes_at[p], [&](int l) {
       const auto first = static_cast<uint32_t>(a.address[l] / 4 % 32);
       piece.words |= lane_words << first;
-      for (uint32_t k = 0; k < words; k++) piece.lanes[first + k] |= LaneMask{1} << l;
+      for (uint32_t k = 0; k < words; k++) lanes[first + k] |= LaneMask{1} << l;
     });
     f(piece);
     for (uint32_t rest = piece.words; rest != 0; rest &= rest - 1)
-      piece.lanes[static_cast<size_t>(__builtin_ctz(rest))] = 0;
+      lanes[static_cast<size_t>(__builtin_ctz(rest))] = 0;
   }
 }
 

@@ -5,17 +5,14 @@
 namespace handoff::check {
 
 uint32_t Clock::warp(uint32_t key, int lane) const {
-  auto it =
-      std::lower_bound(warps_.begin(), warps_.end(), key, [](const WarpEntry& e, uint32_t k) { return e.key < k; });
-  return it == warps_.end() || it->key != key ? 0 : it->at(lane);
+  const WarpEntry* e = find(key);
+  return e == nullptr ? 0 : e->at(lane);
 }
 
 bool Clock::all_lanes(uint32_t key, uint32_t n) const {
-  auto it =
-      std::lower_bound(warps_.begin(), warps_.end(), key, [](const WarpEntry& e, uint32_t k) { return e.key < k; });
-  if (it == warps_.end() || it->key != key) return false;
-  return it->lanes ? std::all_of(it->lanes->begin(), it->lanes->end(), [n](uint32_t v) { return v >= n; })
-                   : it->all >= n;
+  const WarpEntry* e = find(key);
+  if (e == nullptr) return false;
+  return e->lanes ? std::all_of(e->lanes->begin(), e->lanes->end(), [n](uint32_t v) { return v >= n; }) : e->all >= n;
 }
 
 uint64_t Clock::other(uint64_t key) const {

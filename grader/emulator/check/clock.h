@@ -7,6 +7,7 @@
 // back the same object, so a thousand threads behind one barrier hold one clock.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <memory>
@@ -46,6 +47,16 @@ class Clock {
     std::shared_ptr<Lanes> lanes;  ///< else of each; never changed while two entries share it
     uint32_t at(int lane) const { return lanes ? (*lanes)[static_cast<size_t>(lane)] : all; }
   };
+  /// The entry of warp `key`; nullptr if there is none.
+  const WarpEntry* find(uint32_t key) const {
+    if (warps_.empty() || key < warps_.front().key) return nullptr;
+    // Behind a barrier of a block all its warps are known: the keys follow each other.
+    if (const size_t guess = key - warps_.front().key; guess < warps_.size() && warps_[guess].key == key)
+      return &warps_[guess];
+    const auto it =
+        std::lower_bound(warps_.begin(), warps_.end(), key, [](const WarpEntry& e, uint32_t k) { return e.key < k; });
+    return it != warps_.end() && it->key == key ? &*it : nullptr;
+  }
   static bool covers(const WarpEntry& a, const WarpEntry& b);
   static WarpEntry join(const WarpEntry& a, const WarpEntry& b);
   bool covers(const Clock& b) const;

@@ -24,6 +24,13 @@ namespace handoff::check {
 /// Who made an access.
 enum class Party : uint8_t { None, Thread, Async };
 
+/// How the lanes of a warp lay where each touched one word, in the order of the lanes: the usual case, of which nothing
+/// more need be kept. 0 to 31: lane l touched word (order + l) mod 32; 32 to 63: word (order - l) mod 32, downwards;
+/// kMixed: it was otherwise.
+using LaneOrder = uint8_t;
+inline constexpr LaneOrder kDownwards = 32;
+inline constexpr LaneOrder kMixed = 0xff;
+
 /// Words of a row whose last write is this one.
 struct WriteRecord {
   const machine::Inst* inst = nullptr;           ///< the instruction
@@ -33,13 +40,73 @@ struct WriteRecord {
   Party party = Party::None;                     ///< thread or operation
   machine::Scope strong = machine::Scope::None;  ///< scope of a strong access; None: weak
   std::array<uint8_t, 32> lane = {};             ///< that wrote word w
-  bool straight = false;                         ///< lane w wrote word w, for each of `words`
+  LaneOrder order = kMixed;                    ///< of the lanes that wrote `words`
 
   /// Does it say the same? Of an asynchronous write `lane` says nothing.
   bool same(const WriteRecord& w) const {
     return inst == w.inst && key == w.key && n == w.n && words == w.words && party == w.party && strong == w.strong &&
-           straight == w.straight && (party == Party::Async || lane == w.lane);
+           order == w.order && (party == Party::Async || lane == w.lane);
   }
+};
+
+/// Which lanes of a warp touched each word of a row. Mostly that is an order: records stay small, and a row's memory
+/// with them.
+class WordLanes {
+ public:
+  using Each = std::array<uint32_t, 32>;  ///< a mask of lanes for each word
+
+  WordLanes() = default;
+  /// What `lanes` says; nullptr: an order.
+  explicit WordLanes(const Each* lanes, LaneOrder order = kMixed)
+      : each_(lanes != nullptr ? make(*lanes) : nullptr), order_(order) {}
+  WordLanes(const WordLanes& other) : WordLanes(other.each_.get(), other.order_) {}
+  WordLanes(WordLanes&&) noexcept = default;
+  WordLanes& operator=(const WordLanes& other) {
+    if (this != &other) *this = WordLanes(other);
+    return *this;
+  }
+  WordLanes& operator=(WordLanes&&) noexcept = default;
+  ~WordLanes() = default;
+
+  /// The lanes that touched a word.
+  uint32_t operator[](uint32_t word) const { return each_ ? (*each_)[word] : lane_at(word, order_); }
+  /// kMixed where it is none.
+  LaneOrder order() const { return order_; }
+  /// Does it say of every word what `lanes` says? nullptr: the order.
+  bool same(const Each* lanes, LaneOrder order) const {
+    return order_ == order && (order != kMixed || (each_ && lanes != nullptr && *each_ == *lanes));
+  }
+  /// The lane that touches a word, as a mask.
+  static uint32_t lane_at(uint32_t word, LaneOrder order) {
+    return 1u << (order < kDownwards ? word - order : order - word) % 32;
+  }
+  /// Sets the lanes of a word.
+  void set(uint32_t word, uint32_t lanes) {
+    if (!each_) {
+      each_ = make({});
+      for (uint32_t w = 0; w < 32; w++) (*each_)[w] = lane_at(w, order_);
+      order_ = kMixed;
+    }
+    (*each_)[word] = lanes;
+  }
+  /// Bytes of host memory behind all those of this thread, modulo 2^64: what one call changes of them is a difference.
+  static size_t host_bytes() { return held_; }
+
+ private:
+  struct Counted {
+    void operator()(Each* each) const {
+      held_ -= sizeof(Each);
+      delete each;
+    }
+  };
+  using Pointer = std::unique_ptr<Each, Counted>;
+  static Pointer make(const Each& each) {
+    held_ += sizeof(Each);
+    return Pointer(new Each(each));
+  }
+  static inline thread_local size_t held_ = 0;
+  Pointer each_;         // nullptr for an order
+  LaneOrder order_ = 0;  // kMixed where each_ is set
 };
 
 /// Words of a row that were read since their last write.
@@ -50,17 +117,72 @@ struct ReadRecord {
   uint32_t words = 0;                            ///< bit w: word w of the row
   Party party = Party::None;                     ///< thread or operation
   machine::Scope strong = machine::Scope::None;  ///< scope of a strong access; None: weak
-  std::array<uint32_t, 32> lanes = {};           ///< that read word w
-  bool straight = false;                         ///< lane w alone read word w, for each of `words`
+  WordLanes lanes;                               ///< that read word w; of an asynchronous read it says nothing
+};
+
+/// Records in a row of memory. The first needs no heap: most planes have one.
+template <class R>
+class Records {
+ public:
+  Records() = default;
+  Records(const Records& other)
+      : one_(other.one_), size_(other.size_), many_(other.many_ ? std::make_unique<Many>(*other.many_) : nullptr) {}
+  Records(Records&&) noexcept = default;
+  Records& operator=(const Records& other) {
+    if (this != &other) *this = Records(other);
+    return *this;
+  }
+  Records& operator=(Records&&) noexcept = default;
+  ~Records() = default;
+
+  R* begin() { return many_ ? many_->data() : &one_; }
+  R* end() { return begin() + size(); }
+  const R* begin() const { return many_ ? many_->data() : &one_; }
+  const R* end() const { return begin() + size(); }
+  size_t size() const { return many_ ? many_->size() : size_; }
+  bool empty() const { return size() == 0; }
+  R& operator[](size_t i) { return begin()[i]; }
+  const R& operator[](size_t i) const { return begin()[i]; }
+  /// Adds one and returns it.
+  R& push_back(R record) {
+    if (!many_ && size_ == 0) {
+      size_ = 1;
+      return one_ = std::move(record);
+    }
+    if (!many_) {
+      many_ = std::make_unique<Many>();
+      many_->reserve(2);
+      many_->push_back(std::move(one_));
+    }
+    return many_->emplace_back(std::move(record));
+  }
+  /// Removes those of which unwanted(record) is true.
+  template <class F>
+  void erase_if(F&& unwanted) {
+    if (many_) {
+      std::erase_if(*many_, unwanted);
+    } else if (size_ == 1 && unwanted(std::as_const(one_))) {
+      one_ = R();
+      size_ = 0;
+    }
+  }
+  /// Bytes of host memory behind it, without what the records hold.
+  size_t host_bytes() const { return many_ ? sizeof(Many) + many_->capacity() * sizeof(R) : 0; }
+
+ private:
+  using Many = std::vector<R>;
+  R one_;                       // where there is one and `many_` is null
+  size_t size_ = 0;             // 0 or 1; what `many_` says where it exists
+  std::unique_ptr<Many> many_;  // stays once it was needed
 };
 
 /// Records of one byte or one half of each word of a row, or of whole words.
 struct Plane {
-  std::vector<WriteRecord> writes;  ///< disjoint words
-  std::vector<ReadRecord> reads;    ///< may overlap
+  Records<WriteRecord> writes;  ///< disjoint words
+  Records<ReadRecord> reads;    ///< may overlap
 
-  /// Bytes of host memory behind it.
-  size_t host_bytes() const { return writes.capacity() * sizeof(WriteRecord) + reads.capacity() * sizeof(ReadRecord); }
+  /// Bytes of host memory behind it, without the lanes of words.
+  size_t host_bytes() const { return writes.host_bytes() + reads.host_bytes(); }
 };
 
 /// Host memory of several shadows together.
@@ -71,11 +193,15 @@ struct ShadowBytes {
 
 /// The words of one row that an access touches.
 struct RowPiece {
-  uint64_t row = 0;                     ///< address of the row's first byte
-  uint32_t words = 0;                   ///< bit w: word w
-  uint8_t bytes = 0xf;                  ///< bit b: byte b of each of these words
-  std::array<uint32_t, 32> lanes = {};  ///< that touch word w (threads)
-  bool straight = false;                ///< all 32 words, lane w alone at word w
+  uint64_t row = 0;                        ///< address of the row's first byte
+  uint32_t words = 0;                      ///< bit w: word w
+  uint8_t bytes = 0xf;                     ///< bit b: byte b of each of these words
+  const WordLanes::Each* lanes = nullptr;  ///< of a warp's access, that touch each word; nullptr: an order
+  LaneOrder order = 0;                     ///< of a warp's lanes; kMixed: see `lanes`
+  /// The lanes that touch a word.
+  uint32_t lanes_of(uint32_t word) const {
+    return lanes != nullptr ? (*lanes)[word] : WordLanes::lane_at(word, order);
+  }
 };
 
 /// See the top of the file.
@@ -95,9 +221,9 @@ class Shadow {
     Row& row = row_of(piece.row);
     // Planes grow and shrink only in f.
     const auto counted = [&](Plane& plane, uint32_t byte) {
-      const size_t before = plane.host_bytes();
+      const size_t before = plane.host_bytes() + WordLanes::host_bytes();
       f(plane, byte);
-      if (const size_t after = plane.host_bytes(); after != before) count(after - before);
+      if (const size_t after = plane.host_bytes() + WordLanes::host_bytes(); after != before) count(after - before);
     };
     if (!row.rest && piece.bytes == 0xf) {
       counted(row.first, 0u);
@@ -111,7 +237,7 @@ class Shadow {
     }
     if (piece.bytes == 0xf) unite(row);
   }
-  /// Calls f(piece) for each row of the contiguous range [address, address + bytes); lanes are left empty.
+  /// Calls f(piece) for each row of the contiguous range [address, address + bytes), without lanes.
   template <class F>
   static void pieces(uint64_t address, uint64_t bytes, F&& f) {
     for (uint64_t at = address, end = address + bytes; at < end;) {

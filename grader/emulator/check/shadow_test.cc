@@ -51,14 +51,14 @@ TEST(ShadowTest, WholeWordsShareAPlane) {
 
 TEST(ShadowTest, SplittingARowKeepsWhatItHolds) {
   Shadow shadow;
-  RowPiece words{512, 0xff, 0xf, {}};
+  RowPiece words{512, 0xff, 0xf};
   shadow.visit(words, [](Plane& p, uint32_t) {
     WriteRecord w;
     w.words = 0xff;
     w.n = 7;
     p.writes.push_back(w);
   });
-  RowPiece byte{512, 1, 0x4, {}};
+  RowPiece byte{512, 1, 0x4};
   shadow.visit(byte, [](Plane& p, uint32_t b) {
     EXPECT_EQ(b, 2u);
     ASSERT_EQ(p.writes.size(), 1u);
@@ -66,7 +66,7 @@ TEST(ShadowTest, SplittingARowKeepsWhatItHolds) {
     p.writes[0].n = 8;
   });
   std::map<uint32_t, uint32_t> seen;
-  shadow.visit(words, [&](Plane& p, uint32_t b) { seen[b] = p.writes.at(0).n; });
+  shadow.visit(words, [&](Plane& p, uint32_t b) { seen[b] = p.writes[0].n; });
   EXPECT_EQ(seen, (std::map<uint32_t, uint32_t>{{0, 7}, {1, 7}, {2, 8}, {3, 7}}));
 }
 
@@ -74,9 +74,9 @@ TEST(ShadowTest, SplittingARowKeepsWhatItHolds) {
 /// of their only write; each is given `n`, if it is not 0.
 std::map<uint32_t, uint32_t> write_at(Shadow& shadow, uint8_t bytes, uint32_t n) {
   std::map<uint32_t, uint32_t> seen;
-  shadow.visit({512, 1, bytes, {}}, [&](Plane& p, uint32_t byte) {
-    if (p.writes.empty()) p.writes.emplace_back().words = 1;
-    seen[byte] = p.writes.at(0).n;
+  shadow.visit({512, 1, bytes}, [&](Plane& p, uint32_t byte) {
+    if (p.writes.empty()) p.writes.push_back({}).words = 1;
+    seen[byte] = p.writes[0].n;
     if (n != 0) p.writes[0].n = n;
   });
   return seen;
@@ -104,18 +104,18 @@ TEST(ShadowTest, PlanesThatSayTheSameBecomeOne) {
     write_at(shadow, 0xf, 1);
     const size_t one = shadow.host_bytes();
     write_at(shadow, part, 2);
-    shadow.visit({512, 1, part, {}}, [](Plane& p, uint32_t) { p.reads.emplace_back().words = 1; });
+    shadow.visit({512, 1, part}, [](Plane& p, uint32_t) { p.reads.push_back({}).words = 1; });
     EXPECT_GT(shadow.host_bytes(), one);
     write_at(shadow, 0xf, 3);
     EXPECT_EQ(shadow.whole(512), nullptr) << "one of them remembers a read";
-    shadow.visit({512, 1, 0xf, {}}, [](Plane& p, uint32_t byte) {
-      p.reads = std::vector<ReadRecord>();
+    shadow.visit({512, 1, 0xf}, [](Plane& p, uint32_t byte) {
+      p.reads = {};
       p.writes[0].lane[0] = static_cast<uint8_t>(byte);
     });
     EXPECT_EQ(shadow.whole(512), nullptr) << "different lanes wrote";
-    shadow.visit({512, 1, 0xf, {}}, [](Plane& p, uint32_t) { p.writes[0].lane[0] = 7; });
+    shadow.visit({512, 1, 0xf}, [](Plane& p, uint32_t) { p.writes[0].lane[0] = 7; });
     ASSERT_NE(shadow.whole(512), nullptr);
-    EXPECT_EQ(shadow.whole(512)->writes.at(0).n, 3u);
+    EXPECT_EQ(shadow.whole(512)->writes[0].n, 3u);
     EXPECT_EQ(shadow.host_bytes(), one);
     EXPECT_EQ(total.now, one);
   }
@@ -130,7 +130,7 @@ TEST(ShadowTest, RemembersTheLastWriterOfEachByte) {
     Shadow::pieces(address, size, [&](const RowPiece& piece) {
       shadow.visit(piece, [&](Plane& p, uint32_t) {
         for (WriteRecord& w : p.writes) w.words &= ~piece.words;
-        std::erase_if(p.writes, [](const WriteRecord& w) { return w.words == 0; });
+        p.writes.erase_if([](const WriteRecord& w) { return w.words == 0; });
         WriteRecord w;
         w.words = piece.words;
         w.n = n;
@@ -155,23 +155,77 @@ TEST(ShadowTest, RemembersTheLastWriterOfEachByte) {
   }
 }
 
+template <class R>
+void add(Records<R>& records, int count) {
+  for (int i = 0; i < count; i++) records.push_back({});
+}
+
+TEST(ShadowTest, RecordsKeepTheirOrderAndWhatIsNotErased) {
+  for (uint32_t count = 0; count < 5; count++) {
+    Records<ReadRecord> records;
+    for (uint32_t n = 0; n < count; n++) records.push_back({}).n = n;
+    if (count > 0) records[0].lanes.set(3, 5);
+    Records<ReadRecord> copy = records;
+    records.erase_if([](const ReadRecord& r) { return r.n != 1; });
+    EXPECT_EQ(records.size(), count > 1 ? 1u : 0u);
+    if (!records.empty()) {
+      EXPECT_EQ(records[0].n, 1u);
+    }
+    records.push_back({}).n = 9;
+    EXPECT_EQ(records[records.size() - 1].n, 9u);
+    ASSERT_EQ(copy.size(), count) << "a copy shares nothing";
+    uint32_t n = 0;
+    for (const ReadRecord& r : copy) EXPECT_EQ(r.n, n++);
+    if (count > 0) {
+      EXPECT_EQ(copy[0].lanes[3], 5u);
+    }
+  }
+}
+
+TEST(ShadowTest, LanesOfWords) {
+  const WordLanes ordered(nullptr, 3);
+  EXPECT_EQ(ordered.order(), 3);
+  EXPECT_EQ(ordered[3], 1u) << "lane 0 touched word 3";
+  EXPECT_EQ(ordered[2], 1u << 31);
+  EXPECT_TRUE(ordered.same(nullptr, 3));
+  const WordLanes down(nullptr, kDownwards + 5);
+  EXPECT_EQ(down[5], 1u) << "lane 0 touched word 5";
+  EXPECT_EQ(down[4], 2u);
+  EXPECT_EQ(down[6], 1u << 31);
+  EXPECT_FALSE(ordered.same(nullptr, 2));
+  WordLanes::Each each = {};
+  each[7] = 0xff;
+  EXPECT_FALSE(ordered.same(&each, kMixed));
+  const WordLanes mixed(&each);
+  EXPECT_TRUE(mixed.same(&each, kMixed));
+  EXPECT_EQ(mixed.order(), kMixed);
+  EXPECT_EQ(mixed[7], 0xffu);
+  EXPECT_EQ(mixed[8], 0u);
+  WordLanes other = ordered;
+  other.set(8, 3);
+  EXPECT_EQ(other.order(), kMixed);
+  EXPECT_EQ(other[8], 3u);
+  EXPECT_EQ(other[3], 1u) << "what is not set stays";
+  EXPECT_EQ(ordered[8], 1u << 5) << "a copy shares nothing";
+}
+
 TEST(ShadowTest, CountsWhatItHolds) {
   ShadowBytes total;
   Shadow shadow(&total);
   EXPECT_EQ(shadow.host_bytes(), 0u);
-  shadow.visit({0, 1, 0xf, {}}, [](Plane& p, uint32_t) { p.writes.resize(3); });
+  shadow.visit({0, 1, 0xf}, [](Plane& p, uint32_t) { add(p.writes, 3); });
   const size_t one = shadow.host_bytes();
   EXPECT_GE(one, 3 * sizeof(WriteRecord));
   EXPECT_EQ(total.now, one);
   // Splitting a row copies its records to the planes of the other bytes.
-  shadow.visit({0, 1, 0x1, {}}, [](Plane& p, uint32_t) { p.reads.resize(2); });
+  shadow.visit({0, 1, 0x1}, [](Plane& p, uint32_t) { add(p.reads, 2); });
   EXPECT_GE(shadow.host_bytes(), one + 9 * sizeof(WriteRecord) + 2 * sizeof(ReadRecord));
   const size_t split = shadow.host_bytes();
-  shadow.visit({0, 1, 0x1, {}}, [](Plane& p, uint32_t) { p.reads = std::vector<ReadRecord>(); });
+  shadow.visit({0, 1, 0x1}, [](Plane& p, uint32_t) { p.reads = {}; });
   EXPECT_LE(shadow.host_bytes(), split - 2 * sizeof(ReadRecord));
   {
     Shadow other(&total);
-    other.visit({512, 1, 0xf, {}}, [](Plane& p, uint32_t) { p.reads.resize(100); });
+    other.visit({512, 1, 0xf}, [](Plane& p, uint32_t) { add(p.reads, 100); });
     EXPECT_EQ(total.now, shadow.host_bytes() + other.host_bytes());
   }
   EXPECT_EQ(total.now, shadow.host_bytes()) << "a shadow gives its share back when it dies";

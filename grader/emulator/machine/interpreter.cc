@@ -69,7 +69,7 @@ void merge_into(Fragment& into, const Fragment& from) {
 }
 
 /// Joins the fragment at `index` with others at the same place; returns the index of the joined one.
-uint32_t merge_at(Warp& w, uint32_t index) {
+[[gnu::always_inline]] inline uint32_t merge_at(Warp& w, uint32_t index) {
   for (uint32_t o = 0; o < w.fragments.size(); o++) {
     if (o == index) continue;
     Fragment& a = w.fragments[index];
@@ -85,7 +85,7 @@ uint32_t merge_at(Warp& w, uint32_t index) {
 }
 
 /// Picks the ready fragment that runs next, or -1.
-int pick(Warp& w) {
+[[gnu::always_inline]] inline int pick(Warp& w) {
   int best = -1;
   for (uint32_t f = 0; f < w.fragments.size(); f++) {
     const Fragment& x = w.fragments[f];
@@ -251,7 +251,11 @@ void exit_lanes(Warp& w, LaneMask mask) {
   w.reschedule = true;
 }
 
-uint64_t run_slice(Warp& w, uint64_t until, uint32_t limit) {
+namespace {
+
+/// run_slice() with the handlers `kHandler`: a question asked once, not at each instruction.
+template <Handler Inst::*kHandler>
+uint64_t slice(Warp& w, uint64_t until, uint32_t limit) {
   Launch& launch = *w.cta->launch;
   const Inst* code = launch.program->code.data();
   const uint64_t before = launch.warp_instructions;
@@ -291,7 +295,7 @@ uint64_t run_slice(Warp& w, uint64_t until, uint32_t limit) {
       if (i.ends_slice == 0) {
         if (mask != 0) {
           running->pc = pc;
-          i.fn(w, i, mask);
+          (i.*kHandler)(w, i, mask);
         }
         pc++;
       } else if (mask == 0) {
@@ -372,6 +376,13 @@ uint64_t run_slice(Warp& w, uint64_t until, uint32_t limit) {
   launch.lane_instructions += lane_count;
   refresh(w);
   return launch.warp_instructions - before;
+}
+
+}  // namespace
+
+uint64_t run_slice(Warp& w, uint64_t until, uint32_t limit) {
+  return watches_accesses(*w.cta->launch) ? slice<&Inst::watched_fn>(w, until, limit)
+                                          : slice<&Inst::fn>(w, until, limit);
 }
 
 namespace {

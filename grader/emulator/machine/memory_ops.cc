@@ -255,6 +255,13 @@ void store_element(std::byte* host, const std::byte* reg, uint32_t bytes) {
   }
 }
 
+template <class T>
+T from_bytes(const std::byte* p) {
+  T v;
+  std::memcpy(&v, p, sizeof v);
+  return v;
+}
+
 void load_element(std::byte* reg, SlotWidth slot, const std::byte* host, const AccessMode& m) {
   uint64_t v = 0;
   switch (m.element) {
@@ -377,8 +384,7 @@ bool fast_places(const Warp& w, const Inst& i, LaneMask mask, const AccessMode& 
   return true;
 }
 
-/// Tells the observer of an access that fast_places() took. REQUIRES: it watches accesses; asking that is the caller's
-/// part, so that a run that nobody watches pays for no call.
+/// Tells the observer of an access that fast_places() took. REQUIRES: it watches accesses.
 void observe_fast(Warp& w, const Inst& i, const AccessMode& m, Access::Kind kind, Places& p) {
   if (m.unobserved != 0) return;
   if (p.row) {
@@ -393,6 +399,37 @@ void observe_fast(Warp& w, const Inst& i, const AccessMode& m, Access::Kind kind
                 shared ? w.cta : nullptr});
 }
 
+/// A parameter or constant that every lane of a full warp reads at one address: found and read once, for all lanes.
+/// Returns false if it is not so.
+bool load_for_all(Warp& w, const Inst& i, LaneMask mask, const AccessMode& m) {
+  if (mask != kFullMask || m.unobserved == 0) return false;
+  const uint64_t address = lane_address(w, i, 0);
+  for (int l = 1; l < kWarpSize; l++) {
+    if (lane_address(w, i, l) != address) return false;
+  }
+  const Target t = resolve(w, i, 0, address, uint32_t{m.element} * m.count, false, "reads");
+  if (t.region != Region::Global) return false;
+  const uint32_t* regs = &w.cta->launch->program->operand_pool[i.list];
+  for (uint32_t e = 0; e < m.count; e++) {
+    if (regs[e] == kNoOperand) continue;
+    const SlotWidth slot = width_of(regs[e]);
+    std::byte* r = w.regs + slot_of(regs[e]);
+    load_element(r, slot, t.host + e * m.element, m);
+    if ((regs[e] & 4u) != 0) std::memset(r + 2, 0, 2);  // a 16-bit register: upper bits stay zero
+    if (slot == 4) {
+      std::fill_n(lanes<uint32_t>(w.regs, slot_of(regs[e])), kWarpSize, from_bytes<uint32_t>(r));
+    } else if (slot == 8) {
+      std::fill_n(lanes<uint64_t>(w.regs, slot_of(regs[e])), kWarpSize, from_bytes<uint64_t>(r));
+    } else {
+      for (size_t l = 1; l < kWarpSize; l++) std::memcpy(r + l * slot, r, slot);
+    }
+  }
+  return true;
+}
+
+/// `kWatched`: the launch has an observer of accesses. Two handlers, and not a question in one, so that a run that nobody
+/// watches does not ask (Inst::watched_fn).
+template <bool kWatched>
 void load(Warp& w, const Inst& i, LaneMask mask) {
   const AccessMode m = unpack(i.imm);
   if (Places p; fast_places(w, i, mask, m, false, &p)) {
@@ -402,9 +439,10 @@ void load(Warp& w, const Inst& i, LaneMask mask) {
     } else {
       for (int l = 0; l < kWarpSize; l++) std::memcpy(&d[l], p.at(l), 4);
     }
-    if (watches_accesses(*w.cta->launch)) observe_fast(w, i, m, Access::Kind::Read, p);
+    if constexpr (kHooks && kWatched) observe_fast(w, i, m, Access::Kind::Read, p);
     return;
   }
+  if (load_for_all(w, i, mask, m)) return;
   const uint32_t bytes = uint32_t{m.element} * m.count;
   Recorder record(w, i, Access::Kind::Read, m.sem, m.scope, bytes, m.unobserved == 0);
   const uint32_t* regs = &w.cta->launch->program->operand_pool[i.list];
@@ -431,6 +469,7 @@ void load(Warp& w, const Inst& i, LaneMask mask) {
   record.flush();
 }
 
+template <bool kWatched>  // as for load
 void store(Warp& w, const Inst& i, LaneMask mask) {
   const AccessMode m = unpack(i.imm);
   note_effect(w);
@@ -445,7 +484,7 @@ void store(Warp& w, const Inst& i, LaneMask mask) {
       touch_shared(*w.cta);
     else
       touch_global(*w.cta->launch);
-    if (watches_accesses(*w.cta->launch)) observe_fast(w, i, m, Access::Kind::Write, p);
+    if constexpr (kHooks && kWatched) observe_fast(w, i, m, Access::Kind::Write, p);
     return;
   }
   const uint32_t bytes = uint32_t{m.element} * m.count;
@@ -512,12 +551,6 @@ F atom_float(AtomOp op, F old, F b) {
   }
 }
 
-template <class T>
-T from_bytes(const std::byte* p) {
-  T v;
-  std::memcpy(&v, p, sizeof v);
-  return v;
-}
 template <class T>
 void to_bytes(std::byte* p, T v) {
   std::memcpy(p, &v, sizeof v);
@@ -808,7 +841,8 @@ std::string decode_access(DecodeContext& c, const ptx::Resolved& r, const ptx::S
   inst->imm = pack(mode);
   inst->list = c.pool(slots);
   inst->list_size = static_cast<uint16_t>(slots.size());
-  inst->fn = is_load ? load : store;
+  inst->fn = is_load ? load<false> : store<false>;
+  inst->watched_fn = is_load ? load<true> : store<true>;
   // The parameter block and constant banks sit behind a cache of their own.
   inst->cost = r.space(0) == Space::Param || r.space(0) == Space::Const
                    ? c.timing().alu

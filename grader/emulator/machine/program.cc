@@ -157,6 +157,9 @@ class Builder : public DecodeContext {
     p_.register_template.assign(register_bytes_, std::byte{0});
     for (uint32_t f = 0; f < p_.functions.size(); f++) decode_function(f, resolved[f]);
     patch_targets();
+    for (Inst& inst : p_.code) {
+      if (inst.watched_fn == nullptr) inst.watched_fn = inst.fn;
+    }
     p_.local_bytes = align_up(local_bytes_, 16);
     p_.main_file = main_file(entry);
   }
