@@ -920,7 +920,8 @@ void Checker::State::report_thread_race(const Accessor& a, LaneMask lanes, uint3
 /// A thread's access of words whose last write is `w`, by another thread.
 void Checker::State::race_with_write(const WriteRecord& w, const RowPiece& piece, const Accessor& a) {
   const uint32_t common = w.words & piece.words;
-  if (common == 0 || (w.key == a.key && w.order == piece.order && w.order != kMixed)) return;  // each lane its own word again
+  if (common == 0 || (w.key == a.key && w.order == piece.order && w.order != kMixed))
+    return;  // each lane its own word again
   if (knows_all(a.k->order, w.key, w.n) || morally_strong(a, w.strong, w.key)) return;
   // A word without any order says more than one with a scope that is too narrow.
   uint32_t found = 32;
@@ -1009,7 +1010,8 @@ void Checker::State::thread_reads(Plane& plane, const RowPiece& piece, const Acc
   }
   plane.reads.erase_if([](const ReadRecord& r) { return r.words == 0; });
   if (same == nullptr)
-    plane.reads.push_back({a.inst, a.key, a.n, piece.words, Party::Thread, a.strong, WordLanes(piece.lanes, piece.order)});
+    plane.reads.push_back(
+        {a.inst, a.key, a.n, piece.words, Party::Thread, a.strong, WordLanes(piece.lanes, piece.order)});
 }
 
 /// Words of a row that an MMA has read which is known to be over: it came after their last write, so whoever knows it
@@ -1061,8 +1063,8 @@ void Checker::State::thread_writes(Plane& plane, const RowPiece& piece, const Ac
       find(unfinished_id(o, true, "source-overwritten"), Severity::Error, a.inst, o.info.inst,
            [&](Diagnostic& d) {
              d.message =
-                 fmt::format("{} {} {} ({}) while {} may still be reading it{}", who(a.key, piece.lanes_of(word)), a.verb,
-                             bytes_name(a.region, piece.row + 4 * word, a.bytes), at(place(a.inst)), issued(o),
+                 fmt::format("{} {} {} ({}) while {} may still be reading it{}", who(a.key, piece.lanes_of(word)),
+                             a.verb, bytes_name(a.region, piece.row + 4 * word, a.bytes), at(place(a.inst)), issued(o),
                              complete(o, a.k->any, true) ? ": the signal between them is relaxed, which orders nothing"
                                                          : not_covered(o, true));
              d.hint =
@@ -1447,8 +1449,7 @@ void each_piece(const Access& a, LaneMask mask, F&& f) {
       for (uint32_t k = 0; k < words; k++) lanes[first + k] |= LaneMask{1} << l;
     });
     f(piece);
-    for (uint32_t rest = piece.words; rest != 0; rest &= rest - 1)
-      lanes[static_cast<size_t>(__builtin_ctz(rest))] = 0;
+    for (uint32_t rest = piece.words; rest != 0; rest &= rest - 1) lanes[static_cast<size_t>(__builtin_ctz(rest))] = 0;
   }
 }
 

@@ -40,7 +40,7 @@ struct WriteRecord {
   Party party = Party::None;                     ///< thread or operation
   machine::Scope strong = machine::Scope::None;  ///< scope of a strong access; None: weak
   std::array<uint8_t, 32> lane = {};             ///< that wrote word w
-  LaneOrder order = kMixed;                    ///< of the lanes that wrote `words`
+  LaneOrder order = kMixed;                      ///< of the lanes that wrote `words`
 
   /// Does it say the same? Of an asynchronous write `lane` says nothing.
   bool same(const WriteRecord& w) const {
@@ -199,9 +199,7 @@ struct RowPiece {
   const WordLanes::Each* lanes = nullptr;  ///< of a warp's access, that touch each word; nullptr: an order
   LaneOrder order = 0;                     ///< of a warp's lanes; kMixed: see `lanes`
   /// The lanes that touch a word.
-  uint32_t lanes_of(uint32_t word) const {
-    return lanes != nullptr ? (*lanes)[word] : WordLanes::lane_at(word, order);
-  }
+  uint32_t lanes_of(uint32_t word) const { return lanes != nullptr ? (*lanes)[word] : WordLanes::lane_at(word, order); }
 };
 
 /// See the top of the file.

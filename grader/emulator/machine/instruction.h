@@ -40,7 +40,7 @@ inline constexpr uint8_t kSyncNone = 0, kSyncAligned = 1, kSyncMask = 2;
 struct Inst {
   Handler fn = nullptr;          ///< executes it
   Handler watched_fn = nullptr;  ///< the same for a launch whose accesses are observed; `fn` where that is one for both
-  uint32_t guard = kNoOperand;  ///< predicate slot
+  uint32_t guard = kNoOperand;   ///< predicate slot
   /// Destinations: slots.
   ///@{
   uint32_t d = kNoOperand, e = kNoOperand;

@@ -427,8 +427,8 @@ bool load_for_all(Warp& w, const Inst& i, LaneMask mask, const AccessMode& m) {
   return true;
 }
 
-/// `kWatched`: the launch has an observer of accesses. Two handlers, and not a question in one, so that a run that nobody
-/// watches does not ask (Inst::watched_fn).
+/// `kWatched`: the launch has an observer of accesses. Two handlers, and not a question in one, so that a run that
+/// nobody watches does not ask (Inst::watched_fn).
 template <bool kWatched>
 void load(Warp& w, const Inst& i, LaneMask mask) {
   const AccessMode m = unpack(i.imm);
