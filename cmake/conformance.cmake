@@ -3,7 +3,7 @@
 # the emulator: it must compile, draw no error from the checker that its head does not name, give the same answer on two schedules, and
 # the answer that a GPU gave where docs/results/conformance-*.json has one. Without nvcc it is skipped; where nothing is recorded, too,
 # after the cases have run.
-handoff_layer(conformance grader/conformance DEPENDS harness)
+handoff_layer(conformance grader/conformance QUICK DEPENDS harness)
 target_link_libraries(handoff_cli PUBLIC handoff_conformance)
 
 add_test(NAME conformance.agrees COMMAND handoff conformance --compare ${CMAKE_SOURCE_DIR}/docs/results)

@@ -7,17 +7,17 @@ file(GLOB grade_sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/exercises/*/grade.
 
 add_library(handoff_cli STATIC ${cli_sources})
 target_link_libraries(handoff_cli PUBLIC handoff_report CLI11::CLI11)
+handoff_compile_quickly(handoff_cli)
 include(cmake/conformance.cmake)
 include(cmake/timing.cmake)
 
 add_executable(handoff ${CMAKE_SOURCE_DIR}/grader/cli/main.cc ${grade_sources})
 target_compile_definitions(handoff PRIVATE HANDOFF_VERSION="${PROJECT_VERSION}")
 target_link_libraries(handoff PRIVATE handoff_cli)
+handoff_compile_quickly(handoff)
 
 if(cli_tests)
-  add_executable(cli_test ${cli_tests})
-  target_link_libraries(cli_test PRIVATE handoff_cli GTest::gtest GTest::gmock GTest::gtest_main)
-  gtest_discover_tests(cli_test TEST_PREFIX "cli." DISCOVERY_TIMEOUT 60 PROPERTIES TIMEOUT 300)
+  handoff_test_program(cli handoff_cli ${cli_tests})
 endif()
 
 # `ctest -R '^07a'` grades exercise 07a. A plain `ctest` skips these tests, because starters fail by design: cmake/grade_test.sh.

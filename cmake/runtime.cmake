@@ -6,7 +6,7 @@ find_library(HANDOFF_ZSTD zstd)
 if(NOT HANDOFF_ZSTD_H OR NOT HANDOFF_ZSTD)
   message(FATAL_ERROR "libzstd was not found. Install it: apt install libzstd-dev")
 endif()
-handoff_layer(runtime grader/runtime DEPENDS emulator LIBRARIES nlohmann_json::nlohmann_json ${HANDOFF_ZSTD} ${CMAKE_DL_LIBS})
+handoff_layer(runtime grader/runtime QUICK DEPENDS emulator LIBRARIES nlohmann_json::nlohmann_json ${HANDOFF_ZSTD} ${CMAKE_DL_LIBS})
 target_include_directories(handoff_runtime SYSTEM PRIVATE ${HANDOFF_ZSTD_H})
 target_link_libraries(handoff_cli PUBLIC handoff_runtime)
 
