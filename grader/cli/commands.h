@@ -34,8 +34,10 @@ struct CheckArguments {
 struct RunArguments {
   std::vector<std::string> program;  ///< and its arguments
   std::string check = "errors";      ///< errors, all (warnings and notes too) or off
-  std::string schedule = "nominal";  ///< of every launch
+  std::string schedule = "nominal";  ///< of every launch; all: one run for each
   std::string seed;                  ///< of the random schedule; empty: 0
+  std::string suppress;              ///< a file of suppressions; empty: none
+  std::string trace;                 ///< file for a trace; empty: none
   std::string json;                  ///< empty: none; "-": standard output
   bool verbose = false;              ///< every diagnostic of a launch in full
 };

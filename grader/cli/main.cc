@@ -96,11 +96,16 @@ int run(int argc, char** argv) {
   p->add_option("--check", program.check, "What is told: errors, all (warnings and notes too) or off")
       ->type_name("WHAT")
       ->capture_default_str();
-  p->add_option("--schedule", program.schedule, "Order of asynchronous work: nominal, lazy, eager, reverse or random")
+  p->add_option("--schedule", program.schedule,
+                "Order of asynchronous work: nominal, lazy, eager, reverse, random, or all (one run for each)")
       ->type_name("NAME")
       ->capture_default_str();
   p->add_option("--seed", program.seed, "Seed of the random schedule: the same seed gives the same run")
       ->type_name("S");
+  p->add_option("--suppress", program.suppress, "Findings that are known: an id a line, or ID @ FILE:LINE in KERNEL")
+      ->type_name("FILE");
+  p->add_option("--trace", program.trace, "Write what happened, in modeled time, for Perfetto or chrome://tracing")
+      ->type_name("FILE");
   p->add_option("--json", program.json, "Write launches and diagnostics as JSON (- is standard output)")
       ->type_name("FILE");
   p->add_flag("-v,--verbose", program.verbose, "Show every diagnostic of a launch in full");

@@ -1,12 +1,20 @@
 // handoff run: an unmodified CUDA program on the emulator, with the checker. The program is started as it is, with the
 // folder of the drop-in libcudart.so.13 and libcuda.so.1 first in LD_LIBRARY_PATH; the library in it runs the kernels
-// and appends what it finds to a file (runtime/launch_report.h), which is read here while the program runs.
+// and appends what it finds to a file (runtime/launch_report.h), which is read here while the program runs. That file
+// has no name in any folder, so that nothing is left behind, however this program ends.
+//
+// With --schedule all the program runs once for each schedule. It then writes to a pipe: the first run's output goes on
+// to this program's, and that of the others is compared with it.
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <poll.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <charconv>
 #include <chrono>
@@ -16,325 +24,384 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
-#include <map>
-#include <nlohmann/json.hpp>
-#include <set>
+#include <sstream>
 #include <thread>
-#include <tuple>
 
 #include "grader/cli/build_folder.h"
 #include "grader/cli/commands.h"
 #include "grader/cli/exercises.h"
+#include "grader/cli/run_findings.h"
+#include "grader/cli/run_output.h"
 #include "grader/emulator/machine/schedule.h"
-#include "grader/harness/process.h"
 #include "grader/report/json.h"
-#include "grader/report/terminal.h"
 #include "grader/runtime/launch_report.h"
 
 namespace handoff::cli {
 namespace {
 
 namespace fs = std::filesystem;
-using Json = nlohmann::ordered_json;
-using runtime::RunRecord;
+using machine::Schedule;
 
-constexpr auto kPoll = std::chrono::milliseconds(20);
+constexpr int kPollMs = 20;
 constexpr const char* kLibraries = "cuda";  // folder of the drop-in libraries, beside this program
 constexpr const char* kFlags = "-cudart shared -lineinfo -gencode arch=compute_100a,code=compute_100a";
 
-// --- places in the host program ---
+// --- signals ---
 
-/// Makes lines of source of addresses in a program, by addr2line (binutils), which comes with every compiler.
-class HostLines {
+volatile std::sig_atomic_t stopped_by = 0;  // the last signal; 0: none
+volatile std::sig_atomic_t running = 0;     // the program's process id
+
+/// Takes the signals that end a program: what was found until then is still to be told. The program gets them too: from
+/// the terminal, as a member of the same process group, or else from here.
+class Signals {
  public:
-  /// The innermost frame that lies in source which is not the toolkit's own; line 0: none is known.
-  SourcePlace find(const runtime::HostFrames& frames) {
-    for (const std::string& frame : frames) {
-      const size_t plus = frame.rfind('+');
-      if (plus == std::string::npos) continue;
-      for (const SourcePlace& place : lines_of(frame.substr(0, plus), frame.substr(plus + 1))) {
-        const std::string name = fs::path(place.file).filename().string();
-        if (place.line != 0 && name.rfind("cuda_runtime", 0) != 0) return place;
-      }
-    }
-    return {};
-  }
-
- private:
-  /// Innermost first: functions may be inlined.
-  const std::vector<SourcePlace>& lines_of(const std::string& file, const std::string& address) {
-    const auto known = known_.find({file, address});
-    if (known != known_.end()) return known->second;
-    std::vector<SourcePlace>& places = known_[{file, address}];
-    harness::ProcessOptions options;
-    options.timeout_s = 20;
-    const harness::ProcessResult run = harness::run_process({"addr2line", "-i", "-e", file, address}, options);
-    if (!run.ok()) return places;
-    size_t at = 0;
-    while (at < run.output.size()) {
-      const size_t end = std::min(run.output.find('\n', at), run.output.size());
-      const std::string text = run.output.substr(at, end - at);  // "/home/me/add.cu:41 (discriminator 3)"
-      at = end + 1;
-      const size_t colon = text.rfind(':');
-      uint32_t line = 0;
-      if (colon == std::string::npos || text.rfind("??", 0) == 0) continue;
-      std::from_chars(text.data() + colon + 1, text.data() + text.size(), line);
-      places.push_back({text.substr(0, colon), line});
-    }
-    return places;
-  }
-  std::map<std::pair<std::string, std::string>, std::vector<SourcePlace>> known_;
-};
-
-/// Lines of the user's files, which diagnostics name by the paths that nvcc wrote.
-std::optional<std::string> line_of_file(const std::string& path, size_t line) {
-  std::error_code failed;
-  if (!fs::is_regular_file(path, failed)) return std::nullopt;
-  std::ifstream file(path);
-  std::string text;
-  for (size_t i = 0; i < line; ++i) {
-    if (!std::getline(file, text)) return std::nullopt;
-  }
-  return text;
-}
-
-// --- what is found, as it comes ---
-
-const char* text_of(Severity severity) {
-  return severity == Severity::Error ? "error" : severity == Severity::Warning ? "warning" : "note";
-}
-
-/// The beginning of a name that templates made longer than anybody reads; demangled names are ASCII.
-std::string shortened(const std::string& name) {
-  constexpr size_t kMost = 120;
-  return name.size() <= kMost ? name : name.substr(0, kMost) + "…";
-}
-
-/// Prints records on standard error and keeps them for the JSON report.
-class Findings {
- public:
-  Findings(bool verbose, bool checked) : verbose_(verbose), checked_(checked) {}
-
-  void add(RunRecord record) {
-    switch (record.kind) {
-      case RunRecord::Kind::Start:
-        started_ = true;
-        return;
-      case RunRecord::Kind::Message:
-        std::fprintf(stderr, "handoff: %s\n", record.text.c_str());
-        fatal_ = fatal_ || record.fatal;
-        messages_.push_back(record.text);
-        return;
-      case RunRecord::Kind::Launch:
-        launch(std::move(record));
-        return;
-    }
-  }
-
-  bool started() const { return started_; }
-  bool fatal() const { return fatal_; }
-  size_t errors() const { return errors_; }
-
-  /// "handoff: 3 launches, 1 error", where there is something to say.
-  void summary() const {
-    if (ran_ == 0) return;
-    const auto count = [](size_t n, const char* one, const char* more) {
-      return fmt::format("{} {}", n, n == 1 ? one : more);
+  Signals() {
+    struct sigaction ours {};
+    ours.sa_flags = SA_SIGINFO;
+    ours.sa_sigaction = [](int signal, siginfo_t* info, void*) {
+      stopped_by = signal;
+      if (info->si_code <= 0 && running > 0) kill(running, signal);  // sent by a process
     };
-    std::string text = count(ran_, "launch", "launches");
-    text += errors_ == 0 ? (checked_ ? ", no hazards" : ", not checked") : ", " + count(errors_, "error", "errors");
-    if (warnings_ > 0) text += ", " + count(warnings_, "warning or note", "warnings and notes");
-    if (repeated_ > 0) text += fmt::format(" ({} more of the same in later launches)", repeated_);
-    std::fprintf(stderr, "handoff: %s\n", text.c_str());
+    for (size_t i = 0; i < kSignals.size(); ++i) {
+      sigaction(kSignals[i], nullptr, &before_[i]);
+      if (before_[i].sa_handler != SIG_IGN) sigaction(kSignals[i], &ours, nullptr);
+    }
   }
+  ~Signals() {
+    for (size_t i = 0; i < kSignals.size(); ++i) sigaction(kSignals[i], &before_[i], nullptr);
+  }
+  Signals(const Signals&) = delete;
+  Signals& operator=(const Signals&) = delete;
+  /// In a new process, before it becomes the program.
+  void restore() const {
+    for (size_t i = 0; i < kSignals.size(); ++i) sigaction(kSignals[i], &before_[i], nullptr);
+  }
+  /// Holds them back in this thread while one lives.
+  class Blocked {
+   public:
+    Blocked() {
+      sigset_t all;
+      sigemptyset(&all);
+      for (const int s : kSignals) sigaddset(&all, s);
+      sigprocmask(SIG_BLOCK, &all, &before_);
+    }
+    ~Blocked() { restore(); }
+    Blocked(const Blocked&) = delete;
+    Blocked& operator=(const Blocked&) = delete;
+    void restore() const { sigprocmask(SIG_SETMASK, &before_, nullptr); }
 
-  std::string json(const std::vector<std::string>& program, int status) const {
-    return Json{{"version", 1},          {"program", program},    {"exit_status", status},
-                {"launches", launches_}, {"diagnostics", found_}, {"messages", messages_}}
-               .dump(2, ' ', false, Json::error_handler_t::replace) +
-           "\n";
-  }
+   private:
+    sigset_t before_;
+  };
 
  private:
-  void launch(RunRecord record) {
-    if (record.status != "refused") ++ran_;
-    launches_.push_back({{"number", record.number},
-                         {"kernel", record.kernel},
-                         {"shape", record.shape},
-                         {"status", record.status},
-                         {"failure", record.failure},
-                         {"schedule", record.schedule},
-                         {"modeled_cycles", record.modeled_cycles}});
-    harness::Verdict shown;
-    for (runtime::ReportedDiagnostic& reported : record.diagnostics) {
-      Diagnostic& d = reported.diagnostic;
-      if (!seen_.insert({d.id, d.place.file, d.place.line, d.place.line == 0 ? d.message : std::string()}).second) {
-        ++repeated_;
-        continue;
-      }
-      for (const runtime::HostPlace& p : reported.places) {
-        const SourcePlace place = lines_.find(p.frames);
-        if (place.line != 0) d.related.push_back({place, p.role});
-      }
-      ++(d.severity == Severity::Error ? errors_ : warnings_);
-      keep(record, d);
-      shown.diagnostics.push_back({d, "emulator", record.schedule, 0, ""});
-    }
-    if (shown.diagnostics.empty()) return;
-    shown.state = record.state;
-    shown.deadlock_schedule = record.schedule;
-    shown.max_score = 1;  // without full marks the screen tells what was found
-    report::RenderOptions options;
-    options.color = report::wants_color(STDERR_FILENO);
-    options.width = report::terminal_width(STDERR_FILENO);
-    options.verbose = verbose_;
-    options.colleague = true;
-    options.source_line = line_of_file;
-    // The screen's head speaks of an exercise and its points; here a launch is in its place.
-    const std::string screen = report::render(shown, options);
-    std::fprintf(stderr, "\n%s\n%s\n",
-                 report::wrap(fmt::format("handoff: launch {} · {} · {} · schedule {}", record.number,
-                                          shortened(record.kernel), record.shape, record.schedule),
-                              options.width, 2, 0)
-                     .c_str(),
-                 screen.substr(std::min(screen.find('\n'), screen.size() - 1) + 1).c_str());
-  }
-
-  void keep(const RunRecord& record, const Diagnostic& d) {
-    Json related = Json::array();
-    for (const RelatedPlace& r : d.related)
-      related.push_back({{"file", r.place.file}, {"line", r.place.line}, {"role", r.role}});
-    found_.push_back({{"id", d.id},
-                      {"severity", text_of(d.severity)},
-                      {"message", d.message},
-                      {"hint", d.hint},
-                      {"file", d.place.file},
-                      {"line", d.place.line},
-                      {"related", std::move(related)},
-                      {"launch", record.number},
-                      {"kernel", record.kernel},
-                      {"schedule", record.schedule}});
-  }
-
-  bool verbose_, checked_, started_ = false, fatal_ = false;
-  size_t ran_ = 0, errors_ = 0, warnings_ = 0, repeated_ = 0;
-  std::set<std::tuple<std::string, std::string, uint32_t, std::string>> seen_;
-  Json launches_ = Json::array(), found_ = Json::array(), messages_ = Json::array();
-  HostLines lines_;
+  static constexpr std::array kSignals = {SIGINT, SIGQUIT, SIGTERM, SIGHUP};
+  std::array<struct sigaction, kSignals.size()> before_{};
 };
 
-/// The file to which the library appends; it goes away with the object.
+// --- what goes between this program and the one that it runs ---
+
+/// The file to which the library appends. It lies in memory, and programs find it as one that this process has open.
 class ReportFile {
  public:
-  ReportFile() {
-    std::string path = (fs::temp_directory_path() / "handoff-run-XXXXXX").string();
-    file_ = mkstemp(path.data());
-    if (file_ >= 0) path_ = path;
-  }
+  ReportFile() : file_(memfd_create("handoff-run", MFD_CLOEXEC)) {}
   ~ReportFile() {
     if (file_ >= 0) close(file_);
-    if (!path_.empty()) unlink(path_.c_str());
   }
   ReportFile(const ReportFile&) = delete;
   ReportFile& operator=(const ReportFile&) = delete;
-  /// Empty: it could not be made.
-  const std::string& path() const { return path_; }
+  std::string path() const { return fmt::format("/proc/{}/fd/{}", getpid(), file_); }
+  /// Can a program append to it?
+  bool usable() const { return file_ >= 0 && access(path().c_str(), W_OK) == 0; }
   /// Passes on the lines that have come since the last time.
   void read_into(Findings* findings) {
     char buffer[1 << 16];
-    for (ssize_t got = 0; (got = read(file_, buffer, sizeof buffer)) > 0;) pending_.append(buffer, size_t(got));
-    for (size_t end = 0; (end = pending_.find('\n')) != std::string::npos;) {
-      RunRecord record;
-      if (runtime::from_line(pending_.substr(0, end), &record)) findings->add(std::move(record));
-      pending_.erase(0, end + 1);
+    for (ssize_t got = 0; (got = read(file_, buffer, sizeof buffer)) > 0; read_ += got)
+      pending_.append(buffer, size_t(got));
+    if (read_ - dropped_ > (off_t{1} << 20)) {
+      fallocate(file_, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, read_);
+      dropped_ = read_;
     }
+    size_t begin = 0;
+    for (size_t end = 0; (end = pending_.find('\n', begin)) != std::string::npos; begin = end + 1) {
+      runtime::RunRecord record;
+      if (runtime::from_line(pending_.substr(begin, end - begin), &record)) findings->add(std::move(record));
+    }
+    pending_.erase(0, begin);
   }
 
  private:
   int file_ = -1;
-  std::string path_, pending_;
+  off_t read_ = 0, dropped_ = 0;  // bytes; those dropped take no memory
+  std::string pending_;
+};
+
+/// The brackets around the events that the library appends (runtime/trace_file.h). Without the second one, as when this
+/// program is killed, viewers still read the file.
+class TraceBrackets {
+ public:
+  /// `path` empty: there is no trace. Returns what failed, or empty.
+  std::string begin(const std::string& path) {
+    if (path.empty()) return {};
+    path_ = fs::absolute(path).string();  // the program may change its folder
+    file_ = open(path_.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0666);
+    return file_ >= 0 && write(file_, "[\n", 2) == 2 ? ""
+                                                     : fmt::format("cannot write {}: {}", path, std::strerror(errno));
+  }
+  ~TraceBrackets() {
+    if (file_ >= 0) close(file_);
+  }
+  /// Puts an end to the list of events; what failed, or empty.
+  std::string end() const {
+    if (file_ < 0) return {};
+    char last[2] = {};
+    const off_t size = lseek(file_, 0, SEEK_END);
+    const bool comma = size > 2 && pread(file_, last, 2, size - 2) == 2 && last[0] == ',';
+    const bool done = (!comma || ftruncate(file_, size - 2) == 0) && write(file_, "\n]\n", 3) == 3;
+    return done ? "" : fmt::format("cannot write {}: {}", path_, std::strerror(errno));
+  }
+  /// For the program; empty: it writes none.
+  const std::string& path() const { return path_; }
+
+ private:
+  int file_ = -1;
+  std::string path_;
+};
+
+// --- the program ---
+
+/// How the program is run.
+struct Start {
+  const std::vector<std::string>& program;
+  std::vector<std::pair<std::string, std::string>> environment;
+  int input = -1, output = -1;  // in place of standard input and output; −1: this program's
 };
 
 /// Starts the program in this process group, so that it has the terminal. Returns its id, or −1 and `problem`.
-pid_t start(const std::vector<std::string>& program,
-            const std::vector<std::pair<std::string, std::string>>& environment, std::string* problem) {
+pid_t start(const Start& how, const Signals& signals, std::string* problem) {
   std::vector<char*> argv;
-  for (const std::string& argument : program) argv.push_back(const_cast<char*>(argument.c_str()));
+  for (const std::string& argument : how.program) argv.push_back(const_cast<char*>(argument.c_str()));
   argv.push_back(nullptr);
   int failure[2];
   if (pipe2(failure, O_CLOEXEC) != 0) {
     *problem = std::strerror(errno);
     return -1;
   }
+  const Signals::Blocked blocked;  // none gets lost between here and the program
+  const pid_t parent = getpid();
   const pid_t child = fork();
   if (child == 0) {
-    for (const auto& [name, value] : environment) setenv(name.c_str(), value.c_str(), 1);
+    prctl(PR_SET_PDEATHSIG, SIGTERM);  // it does not outlive this program
+    if (getppid() != parent) _exit(126);
+    if (how.input >= 0) dup2(how.input, STDIN_FILENO);
+    if (how.output >= 0) dup2(how.output, STDOUT_FILENO);
+    for (const auto& [name, value] : how.environment) setenv(name.c_str(), value.c_str(), 1);
+    signals.restore();
+    blocked.restore();
     execvp(argv[0], argv.data());
     const int error = errno;
     _exit(write(failure[1], &error, sizeof error) == sizeof error ? 127 : 126);
   }
+  if (child > 0) running = child;
   close(failure[1]);
   int error = child < 0 ? errno : 0;
-  if (child > 0 && read(failure[0], &error, sizeof error) == sizeof error) waitpid(child, nullptr, 0);
+  if (child > 0 && read(failure[0], &error, sizeof error) == sizeof error) {
+    waitpid(child, nullptr, 0);
+    running = 0;
+  }
   close(failure[0]);
   if (error == 0) return child;
-  *problem = fmt::format("cannot run {}: {}", program[0], std::strerror(error));
+  *problem = fmt::format("cannot run {}: {}", how.program[0], std::strerror(error));
   return -1;
 }
 
-std::string judge(const RunArguments& a) {
+/// Passes on what is in the pipe: to `output` (nullptr: nowhere), and to standard output where `show`.
+void drain(int pipe, Output* output, bool show) {
+  char buffer[1 << 16];
+  for (ssize_t got = 0; (got = read(pipe, buffer, sizeof buffer)) > 0;) {
+    output->add({buffer, size_t(got)});
+    for (ssize_t done = 0, now = 0; show && done < got; done += now) {
+      now = write(STDOUT_FILENO, buffer + done, size_t(got - done));
+      if (now < 0 && errno != EINTR) return;
+      now = std::max<ssize_t>(now, 0);
+    }
+  }
+}
+
+/// Waits for the program, reading what it reports and, where there is a pipe, what it writes. Returns its wait status.
+int watch(pid_t child, ReportFile* file, Findings* findings, int pipe, Output* output, bool show) {
+  int wait_status = 0;
+  while (waitpid(child, &wait_status, WNOHANG) == 0) {
+    file->read_into(findings);
+    pollfd wanted = {pipe, POLLIN, 0};  // a negative one is only a pause
+    if (poll(&wanted, 1, kPollMs) > 0) {
+      drain(pipe, output, show);
+      // Nobody has the other end any more: poll would not pause.
+      if ((wanted.revents & POLLIN) == 0) std::this_thread::sleep_for(std::chrono::milliseconds(kPollMs));
+    }
+  }
+  running = 0;
+  file->read_into(findings);
+  if (pipe >= 0) drain(pipe, output, show);
+  return wait_status;
+}
+
+/// As a shell has it.
+int status_of(int wait_status) {
+  return WIFSIGNALED(wait_status) ? 128 + WTERMSIG(wait_status) : WEXITSTATUS(wait_status);
+}
+
+std::string describe_status(int wait_status) {
+  if (!WIFSIGNALED(wait_status)) return fmt::format("exit status {}", WEXITSTATUS(wait_status));
+  return fmt::format("signal {} ({})", WTERMSIG(wait_status), strsignal(WTERMSIG(wait_status)));
+}
+
+/// Standard input for one run after another. A file is read again from where it was; a terminal is there for each; what
+/// came through a pipe is gone after the first.
+class Input {
+ public:
+  Input() : begin_(lseek(STDIN_FILENO, 0, SEEK_CUR)), gone_(begin_ < 0 && isatty(STDIN_FILENO) == 0) {}
+  ~Input() {
+    if (nothing_ >= 0) close(nothing_);
+  }
+  Input(const Input&) = delete;
+  Input& operator=(const Input&) = delete;
+  /// What a run after the first reads; −1: standard input.
+  int again() {
+    if (begin_ >= 0) lseek(STDIN_FILENO, begin_, SEEK_SET);
+    if (gone_ && nothing_ < 0) nothing_ = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    return nothing_;
+  }
+  /// Did runs after the first have to do without?
+  bool gone() const { return gone_; }
+
+ private:
+  off_t begin_;
+  bool gone_;
+  int nothing_ = -1;
+};
+
+/// What `arguments` ask for, judged.
+struct Plan {
+  std::vector<Schedule> schedules;
+  FindingOptions findings;
+};
+
+std::string judge(const RunArguments& a, Plan* plan) {
   if (a.program.empty()) return "run takes a program: ./handoff run -- ./program arguments";
   if (a.check != "errors" && a.check != "all" && a.check != "off")
     return fmt::format("--check takes errors, all or off, got '{}'", a.check);
-  if (!machine::schedule_from_string(a.schedule)) {
-    return "no schedule '" + a.schedule + "'" +
-           suggestion(a.schedule, {"nominal", "lazy", "eager", "reverse", "random"},
-                      "; there are nominal, lazy, eager, reverse and random");
-  }
   uint64_t seed = 0;
   const char* const end = a.seed.data() + a.seed.size();
   const auto read = std::from_chars(a.seed.data(), end, seed);
   if (!a.seed.empty() && (read.ec != std::errc() || read.ptr != end))
     return fmt::format("--seed takes a whole number, got '{}'", a.seed);
+  if (a.schedule == "all") {
+    using Kind = Schedule::Kind;
+    for (const Kind kind : {Kind::Nominal, Kind::Lazy, Kind::Eager, Kind::Reverse, Kind::Random})
+      plan->schedules.push_back({kind, seed});
+  } else if (const auto kind = machine::schedule_from_string(a.schedule)) {
+    plan->schedules.push_back({*kind, seed});
+  } else {
+    return "no schedule '" + a.schedule + "'" +
+           suggestion(a.schedule, {"all", "nominal", "lazy", "eager", "reverse", "random"},
+                      "; there are all, nominal, lazy, eager, reverse and random");
+  }
+  plan->findings.verbose = a.verbose;
+  plan->findings.checked = a.check != "off";
+  plan->findings.keep_launches = !a.json.empty();
+  plan->findings.suppressions_file = a.suppress;
+  if (!a.suppress.empty()) {
+    std::error_code failed;
+    std::ifstream file(a.suppress);
+    if (!file || fs::is_directory(a.suppress, failed)) return "cannot read " + a.suppress;
+    std::stringstream text;
+    text << file.rdbuf();
+    if (std::string wrong = plan->findings.suppressions.read(text.str(), a.suppress, catalogue_ids()); !wrong.empty())
+      return wrong;
+  }
+  if (!a.trace.empty()) {
+    if (std::string failed = report::why_not_writable(a.trace); !failed.empty()) return failed;
+  }
   return a.json.empty() || a.json == "-" ? "" : report::why_not_writable(a.json);
+}
+
+/// Runs the program on each schedule. Returns its own exit status, the first that is not 0; or refuses.
+int run_on_schedules(const RunArguments& a, const std::vector<Schedule>& schedules, const std::string& library_path,
+                     const std::string& trace, Findings* findings, std::string* problem) {
+  const Signals signals;
+  ReportFile file;
+  if (!file.usable()) {
+    *problem = "programs cannot write to " + file.path() + "; is /proc mounted?";
+    return kCouldNot;
+  }
+  const bool several = schedules.size() > 1;
+  int pipe[2] = {-1, -1};
+  Input input;
+  Output first;
+  int first_wait_status = 0, status = 0;
+  for (size_t i = 0; i < schedules.size(); ++i) {
+    Start how{a.program,
+              {{"LD_LIBRARY_PATH", library_path},
+               {runtime::kReportVariable, file.path()},
+               {runtime::kCheckVariable, a.check},
+               {runtime::kScheduleVariable, std::string(machine::to_string(schedules[i].kind))},
+               {runtime::kSeedVariable, std::to_string(schedules[i].seed)},
+               {runtime::kTraceVariable, trace}}};
+    if (several && pipe2(pipe, O_CLOEXEC) != 0) {
+      *problem = std::strerror(errno);
+      return kCouldNot;
+    }
+    how.output = pipe[1];
+    if (i > 0) how.input = input.again();
+    findings->begin_run(machine::to_string(schedules[i]));
+    const pid_t child = start(how, signals, problem);
+    if (several) {
+      close(pipe[1]);
+      fcntl(pipe[0], F_SETFL, O_NONBLOCK);
+    }
+    if (child < 0) return kCouldNot;
+    Output later;
+    const int wait_status = watch(child, &file, findings, pipe[0], i == 0 ? &first : &later, i == 0);
+    if (several) close(pipe[0]);
+    if (WIFSIGNALED(wait_status))
+      std::fprintf(stderr, "handoff: %s ended with %s\n", a.program[0].c_str(), describe_status(wait_status).c_str());
+    if (status == 0) status = status_of(wait_status);
+    std::string difference;
+    if (i == 0) {
+      first_wait_status = wait_status;
+    } else if (stopped_by == 0) {
+      if (wait_status != first_wait_status)
+        difference = fmt::format("{}, was {}", describe_status(wait_status), describe_status(first_wait_status));
+      if (const std::string output = first.difference(later); !output.empty())
+        difference += (difference.empty() ? "" : "; ") + output;
+      if (!difference.empty() && input.gone())
+        difference += " (standard input was a pipe, which only the first run could read)";
+    }
+    findings->end_run(status_of(wait_status), difference);
+    if (stopped_by != 0 || findings->fatal() || !findings->started()) break;
+  }
+  return status;
 }
 
 }  // namespace
 
 int run_program(const RunArguments& a) {
-  if (const std::string problem = judge(a); !problem.empty()) return refuse(problem);
+  Plan plan;
+  if (const std::string problem = judge(a, &plan); !problem.empty()) return refuse(problem);
   const fs::path libraries = build_folder() / kLibraries;
   if (!fs::exists(libraries / "libcudart.so.13")) {
     return refuse(fmt::format("{} has no libcudart.so.13; build the target handoff_cudart", libraries.string()));
   }
-  ReportFile file;
-  if (file.path().empty()) return refuse("cannot make a temporary file for what is found");
+  TraceBrackets trace;
+  if (const std::string problem = trace.begin(a.trace); !problem.empty()) return refuse(problem);
   const char* const before = std::getenv("LD_LIBRARY_PATH");
   const std::string search =
       libraries.string() + (before == nullptr || *before == '\0' ? "" : ":" + std::string(before));
+  Findings findings(std::move(plan.findings));
   std::string problem;
-  const pid_t child = start(a.program,
-                            {{"LD_LIBRARY_PATH", search},
-                             {runtime::kReportVariable, file.path()},
-                             {runtime::kCheckVariable, a.check},
-                             {runtime::kScheduleVariable, a.schedule},
-                             {runtime::kSeedVariable, a.seed.empty() ? "0" : a.seed}},
-                            &problem);
-  if (child < 0) return refuse(problem);
-  // Ctrl-C is for the program; what was found until then is still to be told.
-  std::signal(SIGINT, SIG_IGN);
-  std::signal(SIGQUIT, SIG_IGN);
-  Findings findings(a.verbose, a.check != "off");
-  int wait_status = 0;
-  while (waitpid(child, &wait_status, WNOHANG) == 0) {
-    file.read_into(&findings);
-    std::this_thread::sleep_for(kPoll);
-  }
-  file.read_into(&findings);
-  int status = WIFSIGNALED(wait_status) ? 128 + WTERMSIG(wait_status) : WEXITSTATUS(wait_status);
-  if (WIFSIGNALED(wait_status))
-    std::fprintf(stderr, "handoff: %s ended with signal %d (%s)\n", a.program[0].c_str(), WTERMSIG(wait_status),
-                 strsignal(WTERMSIG(wait_status)));
+  int status = run_on_schedules(a, plan.schedules, search, trace.path(), &findings, &problem);
+  if (!problem.empty()) return refuse(problem);
   findings.summary();
   if (!findings.started()) {
     std::fprintf(
@@ -348,6 +415,7 @@ int run_program(const RunArguments& a) {
   } else if (status == 0 && (findings.fatal() || !findings.started())) {
     status = kCouldNot;
   }
+  if (const std::string failed = trace.end(); !failed.empty()) return refuse(failed);
   const std::string json = findings.json(a.program, status);
   if (a.json == "-") {
     std::fputs(json.c_str(), stdout);

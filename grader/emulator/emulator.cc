@@ -6,6 +6,7 @@
 
 #include "grader/emulator/async/async_state.h"
 #include "grader/emulator/check/checker.h"
+#include "grader/emulator/machine/fault.h"
 
 namespace handoff {
 
@@ -64,6 +65,28 @@ class Both : public machine::Observer {
   machine::Observer& second_;
 };
 
+constexpr const char* kInterrupted = "interrupted";  // of the fault that ends the launch; nobody is shown it
+
+/// An observer that ends the launch once the flag is set. Between two slices nothing is half done.
+template <class Watch>
+class Interruptible : public Watch {
+ public:
+  template <class... Arguments>
+  explicit Interruptible(const std::atomic<bool>* interrupt, Arguments... arguments)
+      : Watch(arguments...), interrupt_(interrupt) {}
+  void slice(machine::Warp& w, uint64_t begin, uint64_t end) override {
+    Watch::slice(w, begin, end);
+    if (interrupt_ == nullptr || !interrupt_->load(std::memory_order_relaxed)) return;
+    machine::Fault fault;
+    fault.diagnostic.id = kInterrupted;
+    fault.diagnostic.message = "interrupted";
+    throw fault;
+  }
+
+ private:
+  const std::atomic<bool>* interrupt_;
+};
+
 }  // namespace
 
 const machine::DecoderTable& all_decoders() {
@@ -74,6 +97,37 @@ const machine::DecoderTable& all_decoders() {
     return t;
   }();
   return kTable;
+}
+
+EmulatedRun run_program(const machine::Program& program, machine::GlobalMemory& memory,
+                        const machine::DeviceModel& model, const machine::LaunchConfig& config,
+                        const EmulatorOptions& options) {
+  machine::Launch launch;
+  launch.program = &program;
+  launch.config = config;
+  launch.memory = &memory;
+  launch.model = model;
+  launch.async = &async::hooks();
+  Interruptible<trace::Recorder> recorder(options.interrupt, options.trace_accesses);
+  Interruptible<check::Checker> checker(options.interrupt);
+  Both both(checker, recorder);
+  launch.observer = options.check && options.trace ? &both
+                    : options.check                ? static_cast<machine::Observer*>(&checker)
+                    : options.trace                ? &recorder
+                                                   : nullptr;
+  EmulatedRun run;
+  run.status = machine::run(launch);
+  run.diagnostics = std::move(launch.diagnostics);
+  run.state = std::move(launch.state);
+  run.failure = std::move(launch.failure);
+  run.output = std::move(launch.output);
+  run.modeled_cycles = launch.modeled_cycles;
+  run.warp_instructions = launch.warp_instructions;
+  run.lane_instructions = launch.lane_instructions;
+  run.shadow_bytes = checker.shadow_bytes();
+  run.interrupted = std::erase_if(run.diagnostics, [](const Diagnostic& d) { return d.id == kInterrupted; }) > 0;
+  if (options.trace) run.trace = recorder.take();
+  return run;
 }
 
 std::string Emulator::load(const std::string& ptx) {
@@ -91,13 +145,7 @@ EmulatedRun Emulator::launch(std::string_view kernel, const machine::LaunchConfi
     run.config_error = fmt::format("no kernel named {}", kernel);
     return run;
   }
-  machine::Launch launch;
-  launch.program = program;
-  launch.config = config;
-  launch.memory = &memory_;
-  launch.model = model_;
-  launch.async = &async::hooks();
-  run.config_error = machine::check_config(*program, config, launch.model);
+  run.config_error = machine::check_config(*program, config, model_);
   if (run.config_error.empty() && arguments.size() != program->parameters.size()) {
     run.config_error =
         fmt::format("{} takes {} arguments, got {}", kernel, program->parameters.size(), arguments.size());
@@ -111,26 +159,7 @@ EmulatedRun Emulator::launch(std::string_view kernel, const machine::LaunchConfi
       std::memcpy(memory_.find(program->param_address, 1)->host + p.offset, arguments[k].data(), p.size);
     }
   }
-  if (!run.config_error.empty()) return run;
-
-  trace::Recorder recorder(options.trace_accesses);
-  check::Checker checker;
-  Both both(checker, recorder);
-  launch.observer = options.check && options.trace ? &both
-                    : options.check                ? static_cast<machine::Observer*>(&checker)
-                    : options.trace                ? &recorder
-                                                   : nullptr;
-  run.status = machine::run(launch);
-  run.diagnostics = std::move(launch.diagnostics);
-  run.state = std::move(launch.state);
-  run.failure = std::move(launch.failure);
-  run.output = std::move(launch.output);
-  run.modeled_cycles = launch.modeled_cycles;
-  run.warp_instructions = launch.warp_instructions;
-  run.lane_instructions = launch.lane_instructions;
-  run.shadow_bytes = checker.shadow_bytes();
-  if (options.trace) run.trace = recorder.take();
-  return run;
+  return run.config_error.empty() ? run_program(*program, memory_, model_, config, options) : run;
 }
 
 }  // namespace handoff

@@ -1,6 +1,7 @@
 // The emulator as one object: memory, a module, launches. The device layer and the drop-in runtime stand on this.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -29,6 +30,7 @@ struct EmulatedRun {
   uint64_t lane_instructions = 0;  ///< executed, a lane
   trace::Trace trace;              ///< empty unless asked for
   size_t shadow_bytes = 0;         ///< of host memory in the checker's shadow, at its largest
+  bool interrupted = false;        ///< EmulatorOptions::interrupt ended it; what was found until then is here
 };
 
 /// How to run.
@@ -36,7 +38,15 @@ struct EmulatorOptions {
   bool check = false;           ///< watch with the happens-before checker
   bool trace = false;           ///< record events
   bool trace_accesses = false;  ///< and count ordinary loads and stores
+  /// Where it becomes true (a signal handler may set it), a launch that is checked or traced ends soon.
+  const std::atomic<bool>* interrupt = nullptr;
 };
+
+/// Runs `program`, whose parameters are in memory, as the emulator and the drop-in runtime both do. `model`'s timing
+/// must outlive the call. REQUIRES: machine::check_config accepts the configuration.
+EmulatedRun run_program(const machine::Program& program, machine::GlobalMemory& memory,
+                        const machine::DeviceModel& model, const machine::LaunchConfig& config,
+                        const EmulatorOptions& options);
 
 /// One emulated device. Not thread-safe; several may live side by side.
 class Emulator {

@@ -604,6 +604,36 @@ TEST(EmulatorObjectTest, TracesWhenAskedAndRunsAgain) {
   }
 }
 
+TEST(EmulatorObjectTest, AnInterruptEndsALaunchThatIsWatched) {
+  Emulator e;
+  const Kernel s = ring();
+  ASSERT_EQ(e.load(async::testing::kernel_text(s.shared, s.body)), "");
+  machine::LaunchConfig config;
+  config.block = s.block;
+  const machine::Allocation* out = e.memory().allocate(256, "out");
+  const machine::Allocation* in = e.memory().allocate(s.in.size() * 4, "in");
+  std::memcpy(in->host, s.in.data(), s.in.size() * 4);
+  const Arguments arguments{bytes_of(out->base), bytes_of(in->base)};
+  std::atomic<bool> interrupt = false;
+  for (const bool trace : {false, true}) {
+    EmulatorOptions options;
+    options.check = !trace;
+    options.trace = trace;
+    options.interrupt = &interrupt;
+    interrupt = false;
+    const EmulatedRun whole = e.launch("k", config, arguments, options);
+    EXPECT_EQ(whole.status, LaunchStatus::Ok);
+    EXPECT_FALSE(whole.interrupted);
+    interrupt = true;
+    const EmulatedRun part = e.launch("k", config, arguments, options);
+    EXPECT_TRUE(part.interrupted);
+    EXPECT_EQ(part.failure, "interrupted");
+    EXPECT_TRUE(part.diagnostics.empty());  // none that says so, and none of what is only unfinished
+    EXPECT_LT(part.warp_instructions, whole.warp_instructions);
+    EXPECT_EQ(part.trace.totals.warp_instructions, trace ? part.warp_instructions : 0);
+  }
+}
+
 TEST(EmulatorObjectTest, ABlockGivesItsShadowBackWhenItEnds) {
   // Shared memory only: 128 words written, and read by another warp.
   Emulator e;

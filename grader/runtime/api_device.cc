@@ -3,10 +3,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cstring>
+#include <iterator>
+#include <map>
 #include <utility>
 
-#include "grader/runtime/runtime.h"
+#include "grader/runtime/capture.h"
+#include "grader/runtime/graph.h"
+#include "grader/runtime/pool.h"
 
 namespace handoff::runtime {
 namespace {
@@ -15,8 +20,10 @@ constexpr int kVersion = 13000;             // CUDA 13.0: the runtime that this 
 constexpr int kDriverVersion = 13020;       // as of a driver that is later than it, which runs all that it has
 constexpr int kClockKhz = 1'960'000;        // timing.h
 constexpr uint32_t kRegisters = 64 * 1024;  // of an SM and of a block, 32 bits each (compute capability 9.0 and 10.0)
-constexpr uint32_t kSmemWithoutOptIn = 48 * 1024;  // bytes a block
-constexpr uint32_t kReservedSmem = 1024;           // bytes a block
+constexpr uint32_t kSmemWithoutOptIn = 48 * 1024;          // bytes a block
+constexpr uint32_t kReservedSmem = 1024;                   // bytes a block
+constexpr int kLeastPriority = 0, kGreatestPriority = -5;  // of streams
+constexpr unsigned kExternal = 1;                          // cudaEventRecordExternal, cudaEventWaitExternal
 
 /// What differs between the models and concerns programs, not the emulator (NVIDIA's data sheets; L2 as the driver
 /// reports it).
@@ -31,6 +38,43 @@ Facts facts_of(const machine::DeviceModel& model) {
 
 Outcome check_device(int device) {
   return device == 0 ? Outcome{} : Outcome{kInvalidDevice, fmt::format("device {}; there is one, 0", device)};
+}
+
+/// Attributes of streams concern caches and how work is shared out: they are kept, and of no effect.
+constexpr LaunchAttributeId kStreamAttributes[] = {
+    LaunchAttributeId::AccessPolicyWindow, LaunchAttributeId::SynchronizationPolicy, LaunchAttributeId::Priority,
+    LaunchAttributeId::MemSyncDomainMap, LaunchAttributeId::MemSyncDomain};
+constexpr size_t kAttributeBytes = 64;  // cudaLaunchAttributeValue
+using AttributeValue = std::array<std::byte, kAttributeBytes>;
+
+std::map<std::pair<Stream*, LaunchAttributeId>, AttributeValue>& stream_attributes() {
+  static auto* const kValues = new std::map<std::pair<Stream*, LaunchAttributeId>, AttributeValue>;
+  return *kValues;
+}
+
+constexpr char kPciBusId[] = "0000:00:00.0";  // as the device's properties have it
+
+/// cudaLimit. The emulator's stacks, heaps and buffers are as large as they need to be: limits are kept, and of no
+/// effect.
+constexpr int kStackLimit = 0, kLimits = 7, kSyncDepth = 3;
+std::array<size_t, kLimits>& limits() {
+  static std::array<size_t, kLimits> values = {1024, 1 << 20, 8 << 20, 0, 2048, 64, 0};
+  return values;
+}
+Outcome check_limit(int limit) {
+  return limit >= kStackLimit && limit < kLimits && limit != kSyncDepth
+             ? Outcome{}
+             : Outcome{kUnsupportedLimit, fmt::format("no limit {}", limit)};
+}
+Outcome set_limit(int limit, size_t value) {
+  Outcome outcome = check_limit(limit);
+  if (outcome.code == kSuccess) limits()[static_cast<size_t>(limit)] = value;
+  return outcome;
+}
+Outcome get_limit(size_t* value, int limit) {
+  Outcome outcome = check_limit(limit);
+  if (outcome.code == kSuccess) *value = limits()[static_cast<size_t>(limit)];
+  return outcome;
 }
 
 DeviceProperties properties_of(const machine::DeviceModel& model) {
@@ -66,6 +110,8 @@ DeviceProperties properties_of(const machine::DeviceModel& model) {
   p.streamPrioritiesSupported = p.globalL1CacheSupported = p.localL1CacheSupported = 1;
   p.sharedMemPerMultiprocessor = model.smem_per_sm;
   p.cooperativeLaunch = p.clusterLaunch = p.unifiedFunctionPointers = p.memoryPoolsSupported = 1;
+  p.concurrentManagedAccess = p.computePreemptionSupported = 1;
+  p.canUseHostPointerForRegisteredMem = p.hostRegisterSupported = 1;
   p.sharedMemPerBlockOptin = model.smem_per_cta;
   p.maxBlocksPerMultiProcessor = static_cast<int>(model.max_ctas_per_sm);
   p.reservedSharedMemPerBlock = kReservedSmem;
@@ -97,6 +143,7 @@ bool device_attribute(const machine::DeviceModel& model, int attribute, int* val
       {12, of(kRegisters)},                 // MaxRegistersPerBlock
       {13, kClockKhz},                      // ClockRate
       {14, 512},                            // TextureAlignment
+      {15, 1},                              // GpuOverlap
       {16, of(model.sms)},                  // MultiProcessorCount
       {19, 1},                              // CanMapHostMemory
       {31, 1},                              // ConcurrentKernels
@@ -113,13 +160,20 @@ bool device_attribute(const machine::DeviceModel& model, int attribute, int* val
       {81, of(model.smem_per_sm)},          // MaxSharedMemoryPerMultiprocessor
       {82, of(kRegisters)},                 // MaxRegistersPerMultiprocessor
       {83, 1},                              // ManagedMemory
+      {87, 2},                              // SingleToDoublePrecisionPerfRatio
+      {89, 1},                              // ConcurrentManagedAccess
+      {90, 1},                              // ComputePreemptionSupported
+      {91, 1},                              // CanUseHostPointerForRegisteredMem
       {95, 1},                              // CooperativeLaunch
       {97, of(model.smem_per_cta)},         // MaxSharedMemoryPerBlockOptin
+      {99, 1},                              // HostRegisterSupported
       {106, of(model.max_ctas_per_sm)},     // MaxBlocksPerMultiprocessor
       {111, of(kReservedSmem)},             // ReservedSharedMemoryPerBlock
       {115, 1},                             // MemoryPoolsSupported
       {120, 1},                             // ClusterLaunch
       {126, 1},                             // MemSyncDomainCount
+      {127, 1},                             // TensorMapAccessSupported
+      {129, 1},                             // UnifiedFunctionPointers
   };
   constexpr int kLast = 147;  // of CUDA 13.0
   if (attribute < 1 || attribute > kLast) return false;
@@ -186,18 +240,88 @@ HANDOFF_API Error cudaDeviceCanAccessPeer(int* can, int device, int) {
   });
 }
 HANDOFF_API Error cudaDeviceSynchronize() {
-  return call("cudaDeviceSynchronize", [](Runtime&) { return Outcome{}; });
+  return call("cudaDeviceSynchronize", [](Runtime& r) { return check_no_capture(r); });
 }
-HANDOFF_API Error cudaDeviceSetLimit(int, size_t) {
-  // Stack, heap and printf buffers of the emulator are as large as they need to be.
-  return call("cudaDeviceSetLimit", [](Runtime&) { return Outcome{}; });
+HANDOFF_API Error cudaDeviceReset() {
+  return query("cudaDeviceReset", [](Runtime& r) -> Outcome {
+    Outcome outcome = check_no_capture(r);
+    if (outcome.code != kSuccess) return outcome;
+    r.reset();
+    reset_pools();
+    captures() = {};
+    stream_attributes().clear();
+    return outcome;
+  });
+}
+HANDOFF_API Error cudaDeviceSetLimit(int limit, size_t value) {
+  return call("cudaDeviceSetLimit", [&](Runtime&) { return set_limit(limit, value); });
+}
+HANDOFF_API Error cudaDeviceGetLimit(size_t* value, int limit) {
+  return call("cudaDeviceGetLimit", [&](Runtime&) { return get_limit(value, limit); });
 }
 HANDOFF_API Error cudaDeviceSetCacheConfig(int) {
   return call("cudaDeviceSetCacheConfig", [](Runtime&) { return Outcome{}; });
 }
+HANDOFF_API Error cudaDeviceGetCacheConfig(int* config) {
+  return call("cudaDeviceGetCacheConfig", [&](Runtime&) -> Outcome {
+    constexpr int kNoPreference = 0;
+    *config = kNoPreference;
+    return {};
+  });
+}
+HANDOFF_API Error cudaDeviceSetSharedMemConfig(int) {
+  return call("cudaDeviceSetSharedMemConfig", [](Runtime&) { return Outcome{}; });
+}
+HANDOFF_API Error cudaDeviceGetSharedMemConfig(int* config) {
+  return call("cudaDeviceGetSharedMemConfig", [&](Runtime&) -> Outcome {
+    constexpr int kFourBytes = 1;
+    *config = kFourBytes;
+    return {};
+  });
+}
+HANDOFF_API Error cudaCtxResetPersistingL2Cache() {
+  return call("cudaCtxResetPersistingL2Cache", [](Runtime&) { return Outcome{}; });
+}
+HANDOFF_API Error cudaDeviceGetPCIBusId(char* text, int length, int device) {
+  return call("cudaDeviceGetPCIBusId", [&](Runtime&) -> Outcome {
+    Outcome outcome = check_device(device);
+    if (outcome.code != kSuccess) return outcome;
+    if (text == nullptr || length < static_cast<int>(sizeof kPciBusId)) {
+      return {kInvalidValue, fmt::format("room for {} characters", length)};
+    }
+    std::memcpy(text, kPciBusId, sizeof kPciBusId);
+    return {};
+  });
+}
+HANDOFF_API Error cudaDeviceGetByPCIBusId(int* device, const char* text) {
+  return call("cudaDeviceGetByPCIBusId", [&](Runtime&) -> Outcome {
+    if (device == nullptr || text == nullptr) return {kInvalidValue, "a null pointer"};
+    if (std::strcmp(text, kPciBusId) != 0) return {kInvalidDevice, fmt::format("the device is {}", kPciBusId)};
+    *device = 0;
+    return {};
+  });
+}
+HANDOFF_API Error cudaChooseDevice(int* device, const DeviceProperties* wanted) {
+  return call("cudaChooseDevice", [&](Runtime&) -> Outcome {
+    if (device == nullptr || wanted == nullptr) return {kInvalidValue, "a null pointer"};
+    *device = 0;
+    return {};
+  });
+}
+HANDOFF_API Error cudaSetValidDevices(int* devices, int count) {
+  return call("cudaSetValidDevices", [&](Runtime&) -> Outcome {
+    if (count < 0 || (count > 0 && devices == nullptr)) return {kInvalidValue, "no list of devices"};
+    for (int i = 0; i < count; ++i) {
+      Outcome outcome = check_device(devices[i]);
+      if (outcome.code != kSuccess) return outcome;
+    }
+    return {};
+  });
+}
 HANDOFF_API Error cudaDeviceGetStreamPriorityRange(int* least, int* greatest) {
   return call("cudaDeviceGetStreamPriorityRange", [&](Runtime&) -> Outcome {
-    *least = *greatest = 0;
+    if (least != nullptr) *least = kLeastPriority;
+    if (greatest != nullptr) *greatest = kGreatestPriority;
     return {};
   });
 }
@@ -223,23 +347,23 @@ HANDOFF_API const char* cudaGetErrorString(Error error) { return error_text(erro
 
 namespace {
 
-/// 0, 1 and 2 are the default streams.
-bool is_stream(Runtime& r, Stream* stream) {
-  return reinterpret_cast<uintptr_t>(stream) <= 2 || r.streams.count(stream) != 0;
-}
-Outcome check_stream(Runtime& r, Stream* stream) {
-  return is_stream(r, stream) ? Outcome{} : Outcome{kInvalidResourceHandle, "it is not a stream"};
-}
-Outcome check_event(Runtime& r, Event* event) {
-  return r.events.count(event) != 0 ? Outcome{} : Outcome{kInvalidResourceHandle, "it is not an event"};
-}
 Outcome make_stream(Runtime& r, Stream** out, unsigned flags, int priority) {
   if (out == nullptr) return {kInvalidValue, "the stream's address is null"};
   constexpr unsigned kNonBlocking = 1;
   if ((flags & ~kNonBlocking) != 0) return {kInvalidValue, fmt::format("flags {:#x}", flags)};
-  *out = new Stream{r.next_stream++, flags, priority};
+  // A priority beyond the ends of the range is the end.
+  *out = new Stream{r.next_stream++, flags, std::clamp(priority, kGreatestPriority, kLeastPriority)};
   r.streams.insert(*out);
   return {};
+}
+
+Outcome check_stream_attribute(Runtime& r, Stream* stream, LaunchAttributeId attribute) {
+  Outcome outcome = check_stream(r, stream);
+  if (outcome.code != kSuccess) return outcome;
+  const auto* const end = std::end(kStreamAttributes);
+  return std::find(std::begin(kStreamAttributes), end, attribute) != end
+             ? Outcome{}
+             : Outcome{kInvalidValue, fmt::format("a stream has no attribute {}", static_cast<int>(attribute))};
 }
 
 }  // namespace
@@ -256,20 +380,22 @@ HANDOFF_API Error cudaStreamCreateWithPriority(Stream** out, unsigned flags, int
 HANDOFF_API Error cudaStreamDestroy(Stream* stream) {
   return call("cudaStreamDestroy", [&](Runtime& r) -> Outcome {
     if (r.streams.erase(stream) == 0) return {kInvalidResourceHandle, "it is not a stream"};
+    forget_stream(stream);
+    for (const LaunchAttributeId attribute : kStreamAttributes) stream_attributes().erase({stream, attribute});
     delete stream;
     return {};
   });
 }
 HANDOFF_API Error cudaStreamSynchronize(Stream* stream) {
-  return call("cudaStreamSynchronize", [&](Runtime& r) { return check_stream(r, stream); });
+  return call("cudaStreamSynchronize", [&](Runtime& r) { return check_not_captured(r, stream); });
 }
 HANDOFF_API Error cudaStreamQuery(Stream* stream) {
-  return call("cudaStreamQuery", [&](Runtime& r) { return check_stream(r, stream); });
+  return call("cudaStreamQuery", [&](Runtime& r) { return check_not_captured(r, stream); });
 }
-HANDOFF_API Error cudaStreamWaitEvent(Stream* stream, Event* event, unsigned) {
-  return call("cudaStreamWaitEvent", [&](Runtime& r) {
-    Outcome outcome = check_stream(r, stream);
-    return outcome.code == kSuccess ? check_event(r, event) : outcome;
+HANDOFF_API Error cudaStreamWaitEvent(Stream* stream, Event* event, unsigned flags) {
+  return call("cudaStreamWaitEvent", [&](Runtime& r) -> Outcome {
+    if (flags > kExternal) return {kInvalidValue, fmt::format("flags {:#x}", flags)};
+    return wait_event(r, stream, event, flags == kExternal);
   });
 }
 HANDOFF_API Error cudaStreamGetFlags(Stream* stream, unsigned* flags) {
@@ -290,10 +416,35 @@ HANDOFF_API Error cudaStreamGetId(Stream* stream, unsigned long long* id) {
     return check_stream(r, stream);
   });
 }
-HANDOFF_API Error cudaStreamIsCapturing(Stream* stream, int* status) {
-  return call("cudaStreamIsCapturing", [&](Runtime& r) {
-    *status = 0;
+HANDOFF_API Error cudaStreamGetDevice(Stream* stream, int* device) {
+  return call("cudaStreamGetDevice", [&](Runtime& r) {
+    *device = 0;
     return check_stream(r, stream);
+  });
+}
+HANDOFF_API Error cudaStreamSetAttribute(Stream* stream, LaunchAttributeId attribute, const void* value) {
+  return call("cudaStreamSetAttribute", [&](Runtime& r) {
+    Outcome outcome = check_stream_attribute(r, stream, attribute);
+    if (outcome.code == kSuccess) std::memcpy(stream_attributes()[{stream, attribute}].data(), value, kAttributeBytes);
+    return outcome;
+  });
+}
+HANDOFF_API Error cudaStreamGetAttribute(Stream* stream, LaunchAttributeId attribute, void* value) {
+  return call("cudaStreamGetAttribute", [&](Runtime& r) {
+    Outcome outcome = check_stream_attribute(r, stream, attribute);
+    if (outcome.code == kSuccess) std::memcpy(value, stream_attributes()[{stream, attribute}].data(), kAttributeBytes);
+    return outcome;
+  });
+}
+HANDOFF_API Error cudaStreamCopyAttributes(Stream* to, Stream* from) {
+  return call("cudaStreamCopyAttributes", [&](Runtime& r) {
+    Outcome outcome = check_stream(r, to);
+    if (outcome.code == kSuccess) outcome = check_stream(r, from);
+    if (outcome.code != kSuccess) return outcome;
+    for (const LaunchAttributeId attribute : kStreamAttributes) {
+      stream_attributes()[{to, attribute}] = stream_attributes()[{from, attribute}];
+    }
+    return outcome;
   });
 }
 
@@ -311,29 +462,23 @@ HANDOFF_API Error cudaEventCreate(Event** out) { return cudaEventCreateWithFlags
 HANDOFF_API Error cudaEventDestroy(Event* event) {
   return call("cudaEventDestroy", [&](Runtime& r) -> Outcome {
     if (r.events.erase(event) == 0) return {kInvalidResourceHandle, "it is not an event"};
+    forget_event(event);
     delete event;
     return {};
   });
 }
-HANDOFF_API Error cudaEventRecord(Event* event, Stream* stream) {
-  return call("cudaEventRecord", [&](Runtime& r) {
-    Outcome outcome = check_event(r, event);
-    if (outcome.code == kSuccess) outcome = check_stream(r, stream);
-    if (outcome.code == kSuccess) {
-      event->recorded = true;
-      event->ms = r.modeled_ms();
-    }
-    return outcome;
+HANDOFF_API Error cudaEventRecordWithFlags(Event* event, Stream* stream, unsigned flags) {
+  return call("cudaEventRecord", [&](Runtime& r) -> Outcome {
+    if (flags > kExternal) return {kInvalidValue, fmt::format("flags {:#x}", flags)};
+    return record_event(r, event, stream, flags == kExternal);
   });
 }
-HANDOFF_API Error cudaEventRecordWithFlags(Event* event, Stream* stream, unsigned) {
-  return cudaEventRecord(event, stream);
-}
+HANDOFF_API Error cudaEventRecord(Event* event, Stream* stream) { return cudaEventRecordWithFlags(event, stream, 0); }
 HANDOFF_API Error cudaEventQuery(Event* event) {
-  return call("cudaEventQuery", [&](Runtime& r) { return check_event(r, event); });
+  return call("cudaEventQuery", [&](Runtime& r) { return check_not_captured(r, event); });
 }
 HANDOFF_API Error cudaEventSynchronize(Event* event) {
-  return call("cudaEventSynchronize", [&](Runtime& r) { return check_event(r, event); });
+  return call("cudaEventSynchronize", [&](Runtime& r) { return check_not_captured(r, event); });
 }
 HANDOFF_API Error cudaEventElapsedTime(float* ms, Event* from, Event* to) {
   return call("cudaEventElapsedTime", [&](Runtime& r) -> Outcome {
@@ -355,7 +500,13 @@ HANDOFF_API decltype(cudaStreamWaitEvent) cudaStreamWaitEvent_ptsz __attribute__
 HANDOFF_API decltype(cudaStreamGetFlags) cudaStreamGetFlags_ptsz __attribute__((alias("cudaStreamGetFlags")));
 HANDOFF_API decltype(cudaStreamGetPriority) cudaStreamGetPriority_ptsz __attribute__((alias("cudaStreamGetPriority")));
 HANDOFF_API decltype(cudaStreamGetId) cudaStreamGetId_ptsz __attribute__((alias("cudaStreamGetId")));
-HANDOFF_API decltype(cudaStreamIsCapturing) cudaStreamIsCapturing_ptsz __attribute__((alias("cudaStreamIsCapturing")));
+HANDOFF_API decltype(cudaStreamGetDevice) cudaStreamGetDevice_ptsz __attribute__((alias("cudaStreamGetDevice")));
+HANDOFF_API decltype(cudaStreamSetAttribute) cudaStreamSetAttribute_ptsz
+    __attribute__((alias("cudaStreamSetAttribute")));
+HANDOFF_API decltype(cudaStreamGetAttribute) cudaStreamGetAttribute_ptsz
+    __attribute__((alias("cudaStreamGetAttribute")));
+HANDOFF_API decltype(cudaStreamCopyAttributes) cudaStreamCopyAttributes_ptsz
+    __attribute__((alias("cudaStreamCopyAttributes")));
 HANDOFF_API decltype(cudaEventRecord) cudaEventRecord_ptsz __attribute__((alias("cudaEventRecord")));
 HANDOFF_API decltype(cudaEventRecordWithFlags) cudaEventRecordWithFlags_ptsz
     __attribute__((alias("cudaEventRecordWithFlags")));

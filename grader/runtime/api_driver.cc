@@ -9,48 +9,16 @@
 #include <iterator>
 
 #include "grader/emulator/async/tensor_map.h"
-#include "grader/runtime/runtime.h"
+#include "grader/runtime/driver.h"
+#include "grader/runtime/graph.h"
+#include "grader/runtime/occupancy.h"
+#include "grader/runtime/rows.h"
 
 using namespace handoff::runtime;  // NOLINT: what follows is a C interface over it
 
 namespace {
 
-using Result = int;        // CUresult
-using Address = uint64_t;  // CUdeviceptr
-using Context = void*;     // CUcontext: there is one
-
-constexpr Result kDriverInvalidValue = 1, kDriverNotFound = 500;
 constexpr int kCudaVersion = 13020;
-
-/// CUresult of a runtime error: most have the same number; those of the runtime alone are bad arguments.
-Result result_of(Error error) {
-  switch (error) {
-    case kInvalidConfiguration:
-    case kInvalidPitchValue:
-    case kInvalidMemcpyDirection:
-      return kDriverInvalidValue;
-    case kInvalidSymbol:
-    case kInvalidDeviceFunction:
-      return kDriverNotFound;
-    default:
-      return error;
-  }
-}
-
-/// As call(), for a function of the driver API: cudaGetLastError knows nothing of it.
-template <class Body>
-Result driver_call(const char* name, const Body& body) {
-  Error& last = Runtime::last_error();
-  const Error before = last;
-  const Error error = call(name, body);
-  last = before;
-  return result_of(error);
-}
-
-Context the_context() {
-  static char context;
-  return &context;
-}
 
 Outcome check_code(Runtime& r, const Code* code) {
   return r.is_code(code) ? Outcome{} : Outcome{kInvalidResourceHandle, "it is not a module or library"};
@@ -82,8 +50,6 @@ Outcome load_file(Runtime& r, const char* path, Code** out) {
   return r.load_code(bytes.data(), bytes.size(), out);
 }
 
-void* pointer(Address a) { return reinterpret_cast<void*>(a); }
-
 /// CU_LAUNCH_PARAM_…: the parameters as one block.
 std::vector<std::byte> packed_parameters(void** extra) {
   const auto is = [&](void* key, uintptr_t value) { return reinterpret_cast<uintptr_t>(key) == value; };
@@ -97,12 +63,24 @@ std::vector<std::byte> packed_parameters(void** extra) {
   return from == nullptr ? std::vector<std::byte>() : std::vector<std::byte>(from, from + bytes);
 }
 
-Outcome launch(Runtime& r, Kernel* kernel, const LaunchShape& shape, void** parameters, void** extra) {
+Outcome launch(Runtime& r, Kernel* kernel, const LaunchShape& shape, Stream* stream, void** parameters, void** extra) {
   Kernel* const known = r.find_kernel(kernel);
   if (known == nullptr) return {kInvalidResourceHandle, "it is not a kernel"};
-  if (extra == nullptr) return r.launch(*known, shape, parameters);
+  if (extra == nullptr) return enqueue_launch(r, stream, *known, shape, parameters);
   const std::vector<std::byte> block = packed_parameters(extra);
-  return r.launch(*known, shape, nullptr, &block);
+  return enqueue_launch(r, stream, *known, shape, nullptr, &block);
+}
+
+LaunchShape shape_of(const DriverLaunchConfig& c) {
+  LaunchShape shape{{c.grid_x, c.grid_y, c.grid_z}, {c.block_x, c.block_y, c.block_z}, {}, c.shared_mem_bytes, false};
+  apply_attributes(c.attributes, c.attribute_count, &shape);
+  return shape;
+}
+
+/// The kernel that a handle stands for, decoded.
+Outcome known_kernel(Runtime& r, Kernel* kernel, Kernel** out) {
+  *out = r.find_kernel(kernel);
+  return *out == nullptr ? Outcome{kInvalidResourceHandle, "it is not a kernel"} : r.decode(**out);
 }
 
 /// CUfunction_attribute.
@@ -211,7 +189,7 @@ HANDOFF_API Result cuDriverGetVersion(int* version) {
 }
 HANDOFF_API Result cuGetErrorString(Result result, const char** text) {
   *text = driver_name(result).empty() ? nullptr : error_text(result);
-  return *text == nullptr ? kDriverInvalidValue : kSuccess;
+  return *text == nullptr ? kInvalidValue : kSuccess;
 }
 HANDOFF_API Result cuGetErrorName(Result result, const char** text) {
   // The names are kept: the caller may use them for as long as it likes.
@@ -221,71 +199,7 @@ HANDOFF_API Result cuGetErrorName(Result result, const char** text) {
   std::string& name = names[result];
   if (name.empty()) name = driver_name(result);
   *text = name.empty() ? nullptr : name.c_str();
-  return *text == nullptr ? kDriverInvalidValue : kSuccess;
-}
-
-// --- devices and contexts ---
-
-HANDOFF_API Result cuDeviceGetCount(int* count) {
-  *count = 1;
-  return kSuccess;
-}
-HANDOFF_API Result cuDeviceGet(int* device, int ordinal) {
-  return driver_call("cuDeviceGet", [&](Runtime&) -> Outcome {
-    if (ordinal != 0) return {kInvalidDevice, fmt::format("device {}; there is one, 0", ordinal)};
-    *device = 0;
-    return {};
-  });
-}
-HANDOFF_API Result cuDeviceGetName(char* name, int length, int) {
-  return driver_call("cuDeviceGetName", [&](Runtime& r) -> Outcome {
-    if (length <= 0) return {kInvalidValue, "no room for a name"};
-    const std::string text = fmt::format("NVIDIA {} (emulated)", r.model().name);
-    const size_t n = std::min(text.size(), static_cast<size_t>(length) - 1);
-    std::memcpy(name, text.data(), n);
-    name[n] = '\0';
-    return {};
-  });
-}
-HANDOFF_API Result cuDeviceGetAttribute(int* value, int attribute, int) {
-  return driver_call("cuDeviceGetAttribute", [&](Runtime& r) -> Outcome {
-    if (!device_attribute(r.model(), attribute, value))
-      return {kInvalidValue, fmt::format("no attribute {}", attribute)};
-    return {};
-  });
-}
-HANDOFF_API Result cuDeviceTotalMem_v2(size_t* bytes, int) {
-  return driver_call("cuDeviceTotalMem", [&](Runtime& r) -> Outcome {
-    *bytes = total_memory(r.model());
-    return {};
-  });
-}
-HANDOFF_API Result cuDevicePrimaryCtxRetain(Context* out, int) {
-  *out = the_context();
-  return kSuccess;
-}
-HANDOFF_API Result cuDevicePrimaryCtxRelease_v2(int) { return kSuccess; }
-HANDOFF_API Result cuCtxCreate_v4(Context* out, void*, unsigned, int) {
-  *out = the_context();
-  return kSuccess;
-}
-HANDOFF_API Result cuCtxDestroy_v2(Context) { return kSuccess; }
-HANDOFF_API Result cuCtxGetCurrent(Context* out) {
-  *out = the_context();
-  return kSuccess;
-}
-HANDOFF_API Result cuCtxSetCurrent(Context) { return kSuccess; }
-HANDOFF_API Result cuCtxPushCurrent_v2(Context) { return kSuccess; }
-HANDOFF_API Result cuCtxPopCurrent_v2(Context* out) {
-  if (out != nullptr) *out = the_context();
-  return kSuccess;
-}
-HANDOFF_API Result cuCtxGetDevice(int* device) {
-  *device = 0;
-  return kSuccess;
-}
-HANDOFF_API Result cuCtxSynchronize() {
-  return driver_call("cuCtxSynchronize", [](Runtime&) { return Outcome{}; });
+  return *text == nullptr ? kInvalidValue : kSuccess;
 }
 
 // --- modules and libraries ---
@@ -298,6 +212,14 @@ HANDOFF_API Result cuModuleLoadDataEx(Code** out, const void* image, unsigned, i
 }
 HANDOFF_API Result cuModuleLoad(Code** out, const char* path) {
   return driver_call("cuModuleLoad", [&](Runtime& r) { return load_file(r, path, out); });
+}
+HANDOFF_API Result cuModuleLoadFatBinary(Code** out, const void* image) {
+  return driver_call("cuModuleLoadFatBinary", [&](Runtime& r) { return r.load_code(image, 0, out); });
+}
+HANDOFF_API Result cuModuleGetLoadingMode(int* mode) {
+  constexpr int kLazy = 2;
+  *mode = kLazy;
+  return kSuccess;
 }
 HANDOFF_API Result cuModuleUnload(Code* code) {
   return driver_call("cuModuleUnload", [&](Runtime& r) {
@@ -344,6 +266,12 @@ HANDOFF_API Result cuLibraryEnumerateKernels(Kernel** out, unsigned count, Code*
     return outcome;
   });
 }
+HANDOFF_API Result cuModuleGetFunctionCount(unsigned* count, Code* code) {
+  return cuLibraryGetKernelCount(count, code);
+}
+HANDOFF_API Result cuModuleEnumerateFunctions(Kernel** out, unsigned count, Code* code) {
+  return cuLibraryEnumerateKernels(out, count, code);
+}
 HANDOFF_API Result cuLibraryGetGlobal(Address* address, size_t* bytes, Code* code, const char* name) {
   return driver_call("cuLibraryGetGlobal", [&](Runtime& r) { return global_in(r, code, name, address, bytes); });
 }
@@ -363,33 +291,142 @@ HANDOFF_API Result cuFuncGetAttribute(int* out, int attribute, Kernel* kernel) {
 HANDOFF_API Result cuKernelGetAttribute(int* out, int attribute, Kernel* kernel, int) {
   return driver_call("cuKernelGetAttribute", [&](Runtime& r) { return get_attribute(r, out, attribute, kernel); });
 }
-HANDOFF_API Result cuFuncSetCacheConfig(Kernel*, int) { return kSuccess; }
+
+HANDOFF_API Result cuFuncSetCacheConfig(Kernel* kernel, int) {
+  return driver_call("cuFuncSetCacheConfig", [&](Runtime& r) {
+    return r.find_kernel(kernel) != nullptr ? Outcome{} : Outcome{kInvalidResourceHandle, "it is not a kernel"};
+  });
+}
+HANDOFF_API Result cuFuncGetName(const char** name, Kernel* kernel) {
+  return driver_call("cuFuncGetName", [&](Runtime& r) {
+    Kernel* known = nullptr;
+    Outcome outcome = known_kernel(r, kernel, &known);
+    if (outcome.code == kSuccess) *name = known->name.c_str();
+    return outcome;
+  });
+}
+HANDOFF_API Result cuKernelGetName(const char** name, Kernel* kernel) { return cuFuncGetName(name, kernel); }
+HANDOFF_API Result cuFuncGetModule(Code** out, Kernel* kernel) {
+  return driver_call("cuFuncGetModule", [&](Runtime& r) {
+    Kernel* known = nullptr;
+    Outcome outcome = known_kernel(r, kernel, &known);
+    if (outcome.code == kSuccess) *out = known->code;
+    return outcome;
+  });
+}
+HANDOFF_API Result cuKernelGetLibrary(Code** out, Kernel* kernel) { return cuFuncGetModule(out, kernel); }
+HANDOFF_API Result cuFuncGetParamInfo(Kernel* kernel, size_t index, size_t* offset, size_t* size) {
+  return driver_call("cuFuncGetParamInfo", [&](Runtime& r) -> Outcome {
+    Kernel* known = nullptr;
+    Outcome outcome = known_kernel(r, kernel, &known);
+    if (outcome.code != kSuccess) return outcome;
+    const auto& parameters = known->program->parameters;
+    if (index >= parameters.size()) return {kInvalidValue, fmt::format("it has {} parameters", parameters.size())};
+    *offset = parameters[index].offset;
+    if (size != nullptr) *size = parameters[index].size;
+    return {};
+  });
+}
+HANDOFF_API Result cuKernelGetParamInfo(Kernel* kernel, size_t index, size_t* offset, size_t* size) {
+  return cuFuncGetParamInfo(kernel, index, offset, size);
+}
+HANDOFF_API Result cuFuncLoad(Kernel* kernel) {
+  return driver_call("cuFuncLoad", [&](Runtime& r) {
+    Kernel* known = nullptr;
+    return known_kernel(r, kernel, &known);
+  });
+}
+HANDOFF_API Result cuFuncIsLoaded(int* state, Kernel* kernel) {
+  return driver_call("cuFuncIsLoaded", [&](Runtime& r) -> Outcome {
+    const Kernel* const known = r.find_kernel(kernel);
+    if (known == nullptr) return {kInvalidResourceHandle, "it is not a kernel"};
+    *state = known->program != nullptr ? 1 : 0;
+    return {};
+  });
+}
 
 // --- launches ---
 
 HANDOFF_API Result cuLaunchKernel(Kernel* kernel, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,
-                                  unsigned bz, unsigned shared_bytes, Stream*, void** parameters, void** extra) {
+                                  unsigned bz, unsigned shared_bytes, Stream* stream, void** parameters, void** extra) {
   return driver_call("cuLaunchKernel", [&](Runtime& r) {
-    return launch(r, kernel, {{gx, gy, gz}, {bx, by, bz}, {}, shared_bytes, false}, parameters, extra);
+    return launch(r, kernel, {{gx, gy, gz}, {bx, by, bz}, {}, shared_bytes, false}, stream, parameters, extra);
   });
 }
 HANDOFF_API Result cuLaunchKernelEx(const DriverLaunchConfig* c, Kernel* kernel, void** parameters, void** extra) {
-  return driver_call("cuLaunchKernelEx", [&](Runtime& r) {
-    LaunchShape shape{
-        {c->grid_x, c->grid_y, c->grid_z}, {c->block_x, c->block_y, c->block_z}, {}, c->shared_mem_bytes, false};
-    apply_attributes(c->attributes, c->attribute_count, &shape);
-    return launch(r, kernel, shape, parameters, extra);
+  return driver_call("cuLaunchKernelEx",
+                     [&](Runtime& r) { return launch(r, kernel, shape_of(*c), c->stream, parameters, extra); });
+}
+HANDOFF_API Result cuLaunchCooperativeKernel(Kernel* kernel, unsigned gx, unsigned gy, unsigned gz, unsigned bx,
+                                             unsigned by, unsigned bz, unsigned shared_bytes, Stream* stream,
+                                             void** parameters) {
+  return driver_call("cuLaunchCooperativeKernel", [&](Runtime& r) {
+    return launch(r, kernel, {{gx, gy, gz}, {bx, by, bz}, {}, shared_bytes, true}, stream, parameters, nullptr);
+  });
+}
+
+// --- occupancy ---
+
+HANDOFF_API Result cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int* blocks, Kernel* kernel, int block_size,
+                                                                        size_t dynamic_smem, unsigned) {
+  return driver_call("cuOccupancyMaxActiveBlocksPerMultiprocessor", [&](Runtime& r) -> Outcome {
+    Kernel* known = nullptr;
+    Outcome outcome = known_kernel(r, kernel, &known);
+    if (outcome.code != kSuccess) return outcome;
+    if (block_size <= 0) return {kInvalidValue, fmt::format("a block of {} threads", block_size)};
+    *blocks = static_cast<int>(r.resident_blocks(*known, static_cast<uint64_t>(block_size), dynamic_smem));
+    return {};
   });
 }
 HANDOFF_API Result cuOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, Kernel* kernel, int block_size,
                                                                size_t dynamic_smem) {
-  return driver_call("cuOccupancyMaxActiveBlocksPerMultiprocessor", [&](Runtime& r) -> Outcome {
-    Kernel* const known = r.find_kernel(kernel);
-    if (known == nullptr || block_size <= 0) return {kInvalidValue, "no kernel, or no threads"};
-    Outcome decoded = r.decode(*known);
-    if (decoded.code == kSuccess)
-      *blocks = static_cast<int>(r.resident_blocks(*known, static_cast<uint64_t>(block_size), dynamic_smem));
-    return decoded;
+  return cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(blocks, kernel, block_size, dynamic_smem, 0);
+}
+HANDOFF_API Result cuOccupancyMaxPotentialBlockSizeWithFlags(int* grid, int* block, Kernel* kernel,
+                                                             size_t (*smem_of)(int), size_t dynamic_smem, int limit,
+                                                             unsigned) {
+  return driver_call("cuOccupancyMaxPotentialBlockSize", [&](Runtime& r) -> Outcome {
+    Kernel* known = nullptr;
+    Outcome outcome = known_kernel(r, kernel, &known);
+    if (outcome.code != kSuccess) return outcome;
+    // The largest of the block sizes with which an SM holds most threads.
+    const int most = attributes_of(r, *known).max_threads_per_block;
+    uint64_t best = 0;
+    *grid = *block = 0;
+    for (int size = (limit > 0 ? std::min(limit, most) : most) / 32 * 32; size > 0; size -= 32) {
+      const size_t smem = smem_of != nullptr ? smem_of(size) : dynamic_smem;
+      const uint64_t blocks = r.resident_blocks(*known, static_cast<uint64_t>(size), smem);
+      if (blocks * static_cast<uint64_t>(size) <= best) continue;
+      best = blocks * static_cast<uint64_t>(size);
+      *block = size;
+      *grid = static_cast<int>(blocks * r.model().sms);
+    }
+    return {};
+  });
+}
+HANDOFF_API Result cuOccupancyMaxPotentialBlockSize(int* grid, int* block, Kernel* kernel, size_t (*smem_of)(int),
+                                                    size_t dynamic_smem, int limit) {
+  return cuOccupancyMaxPotentialBlockSizeWithFlags(grid, block, kernel, smem_of, dynamic_smem, limit, 0);
+}
+HANDOFF_API Result cuOccupancyAvailableDynamicSMemPerBlock(size_t* bytes, Kernel* kernel, int blocks, int block_size) {
+  return driver_call("cuOccupancyAvailableDynamicSMemPerBlock", [&](Runtime& r) {
+    Kernel* known = nullptr;
+    Outcome outcome = known_kernel(r, kernel, &known);
+    return outcome.code == kSuccess ? available_smem(r, *known, blocks, block_size, bytes) : outcome;
+  });
+}
+HANDOFF_API Result cuOccupancyMaxPotentialClusterSize(int* size, Kernel* kernel, const DriverLaunchConfig* config) {
+  return driver_call("cuOccupancyMaxPotentialClusterSize", [&](Runtime& r) {
+    Kernel* known = nullptr;
+    Outcome outcome = known_kernel(r, kernel, &known);
+    return outcome.code == kSuccess ? largest_cluster(r, *known, shape_of(*config), size) : outcome;
+  });
+}
+HANDOFF_API Result cuOccupancyMaxActiveClusters(int* clusters, Kernel* kernel, const DriverLaunchConfig* config) {
+  return driver_call("cuOccupancyMaxActiveClusters", [&](Runtime& r) {
+    Kernel* known = nullptr;
+    Outcome outcome = known_kernel(r, kernel, &known);
+    return outcome.code == kSuccess ? resident_clusters(r, *known, shape_of(*config), clusters) : outcome;
   });
 }
 
@@ -406,11 +443,6 @@ HANDOFF_API Result cuMemAllocManaged(Address* out, size_t bytes, unsigned) {
     return allocate(r, reinterpret_cast<void**>(out), bytes, MemoryType::Managed, "cuMemAllocManaged");
   });
 }
-HANDOFF_API Result cuMemHostAlloc(void** out, size_t bytes, unsigned) {
-  return driver_call("cuMemHostAlloc",
-                     [&](Runtime& r) { return allocate(r, out, bytes, MemoryType::Host, "cuMemHostAlloc"); });
-}
-HANDOFF_API Result cuMemAllocHost_v2(void** out, size_t bytes) { return cuMemHostAlloc(out, bytes, 0); }
 HANDOFF_API Result cuMemFree_v2(Address p) {
   return driver_call("cuMemFree", [&](Runtime& r) { return release(r, pointer(p), false); });
 }
@@ -424,83 +456,69 @@ HANDOFF_API Result cuMemGetInfo_v2(size_t* free, size_t* total) {
     return {};
   });
 }
-HANDOFF_API Result cuMemcpyHtoD_v2(Address to, const void* from, size_t bytes) {
-  return driver_call("cuMemcpyHtoD",
-                     [&](Runtime& r) { return copy(r, pointer(to), from, bytes, MemcpyKind::HostToDevice); });
-}
-HANDOFF_API Result cuMemcpyDtoH_v2(void* to, Address from, size_t bytes) {
-  return driver_call("cuMemcpyDtoH",
-                     [&](Runtime& r) { return copy(r, to, pointer(from), bytes, MemcpyKind::DeviceToHost); });
-}
-HANDOFF_API Result cuMemcpyDtoD_v2(Address to, Address from, size_t bytes) {
-  return driver_call("cuMemcpyDtoD", [&](Runtime& r) {
-    return copy(r, pointer(to), pointer(from), bytes, MemcpyKind::DeviceToDevice);
+
+namespace {
+
+/// Copies or fills in a stream; the legacy one where none is named.
+Result copy_in(const char* name, Stream* stream, void* to, const void* from, size_t bytes, MemcpyKind kind) {
+  return without_last_error([&] {
+    return call_in(name, stream, NodeType::Memcpy, [=](Runtime& r) { return copy(r, to, from, bytes, kind); });
   });
 }
-HANDOFF_API Result cuMemcpy(Address to, Address from, size_t bytes) {
-  return driver_call("cuMemcpy",
-                     [&](Runtime& r) { return copy(r, pointer(to), pointer(from), bytes, MemcpyKind::Default); });
+Result fill_in(const char* name, Stream* stream, Address to, uint32_t value, size_t count, uint32_t element_bytes) {
+  return without_last_error([&] {
+    return call_in(name, stream, NodeType::Memset,
+                   [=](Runtime& r) { return fill(r, to, value, count, element_bytes); });
+  });
 }
-HANDOFF_API Result cuMemcpyHtoDAsync_v2(Address to, const void* from, size_t bytes, Stream*) {
-  return cuMemcpyHtoD_v2(to, from, bytes);
+
+}  // namespace
+
+HANDOFF_API Result cuMemcpyHtoDAsync_v2(Address to, const void* from, size_t bytes, Stream* stream) {
+  return copy_in("cuMemcpyHtoD", stream, pointer(to), from, bytes, MemcpyKind::HostToDevice);
 }
-HANDOFF_API Result cuMemcpyDtoHAsync_v2(void* to, Address from, size_t bytes, Stream*) {
-  return cuMemcpyDtoH_v2(to, from, bytes);
+HANDOFF_API Result cuMemcpyDtoHAsync_v2(void* to, Address from, size_t bytes, Stream* stream) {
+  return copy_in("cuMemcpyDtoH", stream, to, pointer(from), bytes, MemcpyKind::DeviceToHost);
 }
-HANDOFF_API Result cuMemcpyDtoDAsync_v2(Address to, Address from, size_t bytes, Stream*) {
-  return cuMemcpyDtoD_v2(to, from, bytes);
+HANDOFF_API Result cuMemcpyDtoDAsync_v2(Address to, Address from, size_t bytes, Stream* stream) {
+  return copy_in("cuMemcpyDtoD", stream, pointer(to), pointer(from), bytes, MemcpyKind::DeviceToDevice);
+}
+HANDOFF_API Result cuMemcpyAsync(Address to, Address from, size_t bytes, Stream* stream) {
+  return copy_in("cuMemcpy", stream, pointer(to), pointer(from), bytes, MemcpyKind::Default);
+}
+HANDOFF_API Result cuMemcpyPeerAsync(Address to, void*, Address from, void*, size_t bytes, Stream* stream) {
+  return copy_in("cuMemcpyPeer", stream, pointer(to), pointer(from), bytes, MemcpyKind::DeviceToDevice);
+}
+HANDOFF_API Result cuMemcpyHtoD_v2(Address to, const void* from, size_t bytes) {
+  return cuMemcpyHtoDAsync_v2(to, from, bytes, nullptr);
+}
+HANDOFF_API Result cuMemcpyDtoH_v2(void* to, Address from, size_t bytes) {
+  return cuMemcpyDtoHAsync_v2(to, from, bytes, nullptr);
+}
+HANDOFF_API Result cuMemcpyDtoD_v2(Address to, Address from, size_t bytes) {
+  return cuMemcpyDtoDAsync_v2(to, from, bytes, nullptr);
+}
+HANDOFF_API Result cuMemcpy(Address to, Address from, size_t bytes) { return cuMemcpyAsync(to, from, bytes, nullptr); }
+HANDOFF_API Result cuMemcpyPeer(Address to, void*, Address from, void*, size_t bytes) {
+  return cuMemcpyPeerAsync(to, nullptr, from, nullptr, bytes, nullptr);
+}
+HANDOFF_API Result cuMemsetD8Async(Address to, unsigned char value, size_t count, Stream* stream) {
+  return fill_in("cuMemsetD8", stream, to, value, count, 1);
+}
+HANDOFF_API Result cuMemsetD16Async(Address to, unsigned short value, size_t count, Stream* stream) {
+  return fill_in("cuMemsetD16", stream, to, value, count, 2);
+}
+HANDOFF_API Result cuMemsetD32Async(Address to, unsigned value, size_t count, Stream* stream) {
+  return fill_in("cuMemsetD32", stream, to, value, count, 4);
 }
 HANDOFF_API Result cuMemsetD8_v2(Address to, unsigned char value, size_t count) {
-  return driver_call("cuMemsetD8", [&](Runtime& r) { return fill(r, to, value, count, 1); });
+  return cuMemsetD8Async(to, value, count, nullptr);
 }
 HANDOFF_API Result cuMemsetD16_v2(Address to, unsigned short value, size_t count) {
-  return driver_call("cuMemsetD16", [&](Runtime& r) { return fill(r, to, value, count, 2); });
+  return cuMemsetD16Async(to, value, count, nullptr);
 }
 HANDOFF_API Result cuMemsetD32_v2(Address to, unsigned value, size_t count) {
-  return driver_call("cuMemsetD32", [&](Runtime& r) { return fill(r, to, value, count, 4); });
-}
-HANDOFF_API Result cuMemsetD8Async(Address to, unsigned char value, size_t count, Stream*) {
-  return cuMemsetD8_v2(to, value, count);
-}
-HANDOFF_API Result cuMemsetD16Async(Address to, unsigned short value, size_t count, Stream*) {
-  return cuMemsetD16_v2(to, value, count);
-}
-HANDOFF_API Result cuMemsetD32Async(Address to, unsigned value, size_t count, Stream*) {
-  return cuMemsetD32_v2(to, value, count);
-}
-
-// --- streams and events: the runtime's ---
-
-HANDOFF_API Error cudaStreamCreateWithFlags(Stream** out, unsigned flags);
-HANDOFF_API Error cudaStreamCreateWithPriority(Stream** out, unsigned flags, int priority);
-HANDOFF_API Error cudaStreamDestroy(Stream* stream);
-HANDOFF_API Error cudaStreamSynchronize(Stream* stream);
-HANDOFF_API Error cudaStreamQuery(Stream* stream);
-HANDOFF_API Error cudaStreamWaitEvent(Stream* stream, Event* event, unsigned flags);
-HANDOFF_API Error cudaEventCreateWithFlags(Event** out, unsigned flags);
-HANDOFF_API Error cudaEventDestroy(Event* event);
-HANDOFF_API Error cudaEventRecord(Event* event, Stream* stream);
-HANDOFF_API Error cudaEventQuery(Event* event);
-HANDOFF_API Error cudaEventSynchronize(Event* event);
-HANDOFF_API Error cudaEventElapsedTime(float* ms, Event* from, Event* to);
-
-HANDOFF_API Result cuStreamCreate(Stream** out, unsigned flags) { return cudaStreamCreateWithFlags(out, flags); }
-HANDOFF_API Result cuStreamCreateWithPriority(Stream** out, unsigned flags, int priority) {
-  return cudaStreamCreateWithPriority(out, flags, priority);
-}
-HANDOFF_API Result cuStreamDestroy_v2(Stream* stream) { return cudaStreamDestroy(stream); }
-HANDOFF_API Result cuStreamSynchronize(Stream* stream) { return cudaStreamSynchronize(stream); }
-HANDOFF_API Result cuStreamQuery(Stream* stream) { return cudaStreamQuery(stream); }
-HANDOFF_API Result cuStreamWaitEvent(Stream* stream, Event* event, unsigned flags) {
-  return cudaStreamWaitEvent(stream, event, flags);
-}
-HANDOFF_API Result cuEventCreate(Event** out, unsigned flags) { return cudaEventCreateWithFlags(out, flags); }
-HANDOFF_API Result cuEventDestroy_v2(Event* event) { return cudaEventDestroy(event); }
-HANDOFF_API Result cuEventRecord(Event* event, Stream* stream) { return cudaEventRecord(event, stream); }
-HANDOFF_API Result cuEventQuery(Event* event) { return cudaEventQuery(event); }
-HANDOFF_API Result cuEventSynchronize(Event* event) { return cudaEventSynchronize(event); }
-HANDOFF_API Result cuEventElapsedTime_v2(float* ms, Event* from, Event* to) {
-  return cudaEventElapsedTime(ms, from, to);
+  return cuMemsetD32Async(to, value, count, nullptr);
 }
 
 // --- tensor maps ---
@@ -540,7 +558,7 @@ HANDOFF_API Result cuGetProcAddress_v2(const char* symbol, void** out, int, uint
   *out = find_entry_point(symbol);
   constexpr int kFound = 0, kSymbolMissing = 1;
   if (status != nullptr) *status = *out == nullptr ? kSymbolMissing : kFound;
-  return *out == nullptr ? kDriverNotFound : kSuccess;
+  return *out == nullptr ? kSymbolNotFound : kSuccess;
 }
 HANDOFF_API Error cudaGetDriverEntryPointByVersion(const char* symbol, void** out, unsigned, unsigned long long,
                                                    int* status) {

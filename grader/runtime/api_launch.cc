@@ -5,7 +5,8 @@
 #include <algorithm>
 #include <cstring>
 
-#include "grader/runtime/runtime.h"
+#include "grader/runtime/graph.h"
+#include "grader/runtime/occupancy.h"
 
 namespace handoff::runtime {
 namespace {
@@ -40,9 +41,9 @@ Outcome kernel_for(Runtime& r, const void* function, Kernel** out) {
   return *out == nullptr ? no_kernel() : r.decode(**out);
 }
 
-Outcome launch(Runtime& r, const void* function, const LaunchShape& shape, void** args) {
+Outcome launch(Runtime& r, const void* function, const LaunchShape& shape, void** args, Stream* stream) {
   Kernel* const kernel = r.find_kernel(function);
-  return kernel == nullptr ? no_kernel() : r.launch(*kernel, shape, args);
+  return kernel == nullptr ? no_kernel() : enqueue_launch(r, stream, *kernel, shape, args);
 }
 
 LaunchShape shape_of(const RuntimeLaunchConfig& config) {
@@ -116,6 +117,43 @@ FunctionAttributes attributes_of(Runtime& r, const Kernel& kernel) {
   return a;
 }
 
+Outcome largest_cluster(Runtime& r, const Kernel& kernel, const LaunchShape& shape, int* size) {
+  if (r.resident_blocks(kernel, shape.block.volume(), shape.dynamic_smem) == 0) {
+    return {kInvalidConfiguration, "no block of this size fits on an SM"};
+  }
+  *size = kernel.non_portable_cluster ? 16 : 8;
+  return {};
+}
+
+Outcome resident_clusters(Runtime& r, const Kernel& kernel, const LaunchShape& shape, int* clusters) {
+  // A cluster lies in one GPC; how many of a device's SMs each has is not known, so that this is an upper bound.
+  machine::LaunchConfig config;
+  config.grid = shape.grid;
+  config.cluster = shape.cluster;
+  const uint64_t size = shape.cluster.volume() > 1 ? shape.cluster.volume()
+                                                   : machine::effective_cluster(*kernel.program, config).volume();
+  const uint64_t most = kernel.non_portable_cluster ? 16 : 8;
+  if (size > most) return {kInvalidClusterSize, fmt::format("a cluster of {} blocks; {} are allowed", size, most)};
+  const uint64_t blocks = uint64_t{r.resident_blocks(kernel, shape.block.volume(), shape.dynamic_smem)} * r.model().sms;
+  *clusters = static_cast<int>(blocks / std::max<uint64_t>(size, 1));
+  return {};
+}
+
+Outcome available_smem(Runtime& r, const Kernel& kernel, int blocks, int block_size, size_t* bytes) {
+  if (blocks <= 0 || block_size <= 0)
+    return {kInvalidValue, fmt::format("{} blocks of {} threads", blocks, block_size)};
+  const auto fits = [&](uint64_t smem) {
+    return r.resident_blocks(kernel, static_cast<uint64_t>(block_size), smem) >= static_cast<uint32_t>(blocks);
+  };
+  if (!fits(0)) return {kInvalidValue, fmt::format("{} blocks of {} threads do not fit on an SM", blocks, block_size)};
+  uint64_t most = 0;
+  for (uint64_t step = uint64_t{1} << 18; step > 0; step /= 2) {
+    if (fits(most + step)) most += step;
+  }
+  *bytes = most;
+  return {};
+}
+
 }  // namespace handoff::runtime
 
 using namespace handoff::runtime;  // NOLINT: what follows is the C interface over it
@@ -144,14 +182,19 @@ HANDOFF_API void __cudaRegisterVar(void** handle, char* host, char*, const char*
   const std::lock_guard<std::recursive_mutex> guard(r.lock());
   r.register_variable(host, *reinterpret_cast<Code*>(handle), name, bytes);
 }
-HANDOFF_API void __cudaRegisterManagedVar(void**, void**, char*, const char* name, int, size_t, int, int) {
+HANDOFF_API void __cudaRegisterManagedVar(void** handle, void** host, char*, const char* name, int, size_t, int, int) {
   Runtime& r = Runtime::get();
   const std::lock_guard<std::recursive_mutex> guard(r.lock());
-  r.tell(fmt::format("the program has a __managed__ variable, {}, which the emulator has not: use cudaMallocManaged",
-                     name),
-         true);
+  r.register_managed(host, *reinterpret_cast<Code*>(handle), name);
 }
-HANDOFF_API char __cudaInitModule(void**) { return 1; }
+HANDOFF_API char __cudaInitModule(void** handle) {
+  // The host is about to use a managed variable of this code, whose address it has once the code is placed.
+  Runtime& r = Runtime::get();
+  const std::lock_guard<std::recursive_mutex> guard(r.lock());
+  const Outcome placed = r.place(*reinterpret_cast<Code*>(handle));
+  if (placed.code != kSuccess) r.tell_failed("__cudaInitModule", placed);
+  return 1;
+}
 
 // --- launches ---
 
@@ -176,31 +219,41 @@ HANDOFF_API Error __cudaGetKernel(Kernel** out, const void* function) {
   });
 }
 HANDOFF_API Error __cudaLaunchKernel(Kernel* kernel, AbiDim3 grid, AbiDim3 block, void** args, size_t shared_bytes,
-                                     Stream*) {
+                                     Stream* stream) {
   return call("cudaLaunchKernel", [&](Runtime& r) {
-    return launch(r, kernel, {dim_of(grid), dim_of(block), {}, shared_bytes, false}, args);
+    return launch(r, kernel, {dim_of(grid), dim_of(block), {}, shared_bytes, false}, args, stream);
   });
 }
 HANDOFF_API Error cudaLaunchKernel(const void* function, AbiDim3 grid, AbiDim3 block, void** args, size_t shared_bytes,
-                                   Stream*) {
+                                   Stream* stream) {
   return call("cudaLaunchKernel", [&](Runtime& r) {
-    return launch(r, function, {dim_of(grid), dim_of(block), {}, shared_bytes, false}, args);
+    return launch(r, function, {dim_of(grid), dim_of(block), {}, shared_bytes, false}, args, stream);
   });
 }
 HANDOFF_API Error cudaLaunchCooperativeKernel(const void* function, AbiDim3 grid, AbiDim3 block, void** args,
-                                              size_t shared_bytes, Stream*) {
+                                              size_t shared_bytes, Stream* stream) {
   return call("cudaLaunchCooperativeKernel", [&](Runtime& r) {
-    return launch(r, function, {dim_of(grid), dim_of(block), {}, shared_bytes, true}, args);
+    return launch(r, function, {dim_of(grid), dim_of(block), {}, shared_bytes, true}, args, stream);
   });
 }
 HANDOFF_API Error cudaLaunchKernelExC(const RuntimeLaunchConfig* config, const void* function, void** args) {
-  return call("cudaLaunchKernelExC", [&](Runtime& r) { return launch(r, function, shape_of(*config), args); });
+  return call("cudaLaunchKernelExC",
+              [&](Runtime& r) { return launch(r, function, shape_of(*config), args, config->stream); });
 }
-HANDOFF_API Error cudaLaunchHostFunc(Stream*, void (*function)(void*), void* data) {
-  // Everything before it in the stream is done. The lock is not held: the function may be of any kind.
-  const Error error = call("cudaLaunchHostFunc", [](Runtime&) { return Outcome{}; });
-  if (error == kSuccess) function(data);
-  return error;
+HANDOFF_API Error cudaLaunchHostFunc(Stream* stream, void (*function)(void*), void* data) {
+  if (function == nullptr) {
+    return call("cudaLaunchHostFunc", [](Runtime&) { return Outcome{kInvalidValue, "no function"}; });
+  }
+  return enqueue_host("cudaLaunchHostFunc", stream, [=] { function(data); });
+}
+HANDOFF_API Error cudaStreamAddCallback(Stream* stream, void (*function)(Stream*, Error, void*), void* data,
+                                        unsigned flags) {
+  const Error error = call("cudaStreamAddCallback", [&](Runtime& r) -> Outcome {
+    if (function == nullptr || flags != 0) return {kInvalidValue, "flags, or no function"};
+    return check_not_captured(r, stream);
+  });
+  return error != kSuccess ? error
+                           : enqueue_host("cudaStreamAddCallback", stream, [=] { function(stream, kSuccess, data); });
 }
 
 // --- kernels and their attributes ---
@@ -272,12 +325,12 @@ HANDOFF_API Error cudaOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, con
                                                                 size_t dynamic_smem) {
   return cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(blocks, function, block_size, dynamic_smem, 0);
 }
-HANDOFF_API Error cudaOccupancyMaxPotentialClusterSize(int* size, const void* function, const RuntimeLaunchConfig*) {
+HANDOFF_API Error cudaOccupancyMaxPotentialClusterSize(int* size, const void* function,
+                                                       const RuntimeLaunchConfig* config) {
   return call("cudaOccupancyMaxPotentialClusterSize", [&](Runtime& r) -> Outcome {
-    const Kernel* const kernel = r.find_kernel(function);
-    if (kernel == nullptr) return no_kernel();
-    *size = kernel->non_portable_cluster ? 16 : 8;
-    return {};
+    Kernel* kernel = nullptr;
+    Outcome found = kernel_for(r, function, &kernel);
+    return found.code == kSuccess ? largest_cluster(r, *kernel, shape_of(*config), size) : found;
   });
 }
 HANDOFF_API Error cudaOccupancyMaxActiveClusters(int* clusters, const void* function,
@@ -285,12 +338,15 @@ HANDOFF_API Error cudaOccupancyMaxActiveClusters(int* clusters, const void* func
   return call("cudaOccupancyMaxActiveClusters", [&](Runtime& r) -> Outcome {
     Kernel* kernel = nullptr;
     Outcome found = kernel_for(r, function, &kernel);
-    if (found.code != kSuccess) return found;
-    const LaunchShape shape = shape_of(*config);
-    const uint64_t blocks =
-        uint64_t{r.resident_blocks(*kernel, shape.block.volume(), shape.dynamic_smem)} * r.model().sms;
-    *clusters = static_cast<int>(blocks / std::max<uint64_t>(shape.cluster.volume(), 1));
-    return {};
+    return found.code == kSuccess ? resident_clusters(r, *kernel, shape_of(*config), clusters) : found;
+  });
+}
+HANDOFF_API Error cudaOccupancyAvailableDynamicSMemPerBlock(size_t* bytes, const void* function, int blocks,
+                                                            int block_size) {
+  return call("cudaOccupancyAvailableDynamicSMemPerBlock", [&](Runtime& r) -> Outcome {
+    Kernel* kernel = nullptr;
+    Outcome found = kernel_for(r, function, &kernel);
+    return found.code == kSuccess ? available_smem(r, *kernel, blocks, block_size, bytes) : found;
   });
 }
 
@@ -299,6 +355,7 @@ HANDOFF_API Error cudaOccupancyMaxActiveClusters(int* clusters, const void* func
 HANDOFF_API decltype(__cudaLaunchKernel) __cudaLaunchKernel_ptsz __attribute__((alias("__cudaLaunchKernel")));
 HANDOFF_API decltype(cudaLaunchKernel) cudaLaunchKernel_ptsz __attribute__((alias("cudaLaunchKernel")));
 HANDOFF_API decltype(cudaLaunchKernelExC) cudaLaunchKernelExC_ptsz __attribute__((alias("cudaLaunchKernelExC")));
+HANDOFF_API decltype(cudaStreamAddCallback) cudaStreamAddCallback_ptsz __attribute__((alias("cudaStreamAddCallback")));
 HANDOFF_API decltype(cudaLaunchHostFunc) cudaLaunchHostFunc_ptsz __attribute__((alias("cudaLaunchHostFunc")));
 HANDOFF_API decltype(cudaLaunchCooperativeKernel) cudaLaunchCooperativeKernel_ptsz
     __attribute__((alias("cudaLaunchCooperativeKernel")));

@@ -22,6 +22,7 @@ inline constexpr Error kInvalidMemcpyDirection = 21;
 inline constexpr Error kInvalidDeviceFunction = 98;
 inline constexpr Error kInvalidDevice = 101;
 inline constexpr Error kInvalidKernelImage = 200;
+inline constexpr Error kInvalidContext = 201;
 inline constexpr Error kNoKernelImageForDevice = 209;
 inline constexpr Error kInvalidPtx = 218;
 inline constexpr Error kFileNotFound = 301;
@@ -35,6 +36,20 @@ inline constexpr Error kMisalignedAddress = 716;
 inline constexpr Error kLaunchFailure = 719;
 inline constexpr Error kCooperativeLaunchTooLarge = 720;
 inline constexpr Error kNotSupported = 801;
+inline constexpr Error kUnsupportedLimit = 215;
+inline constexpr Error kIllegalState = 401;
+inline constexpr Error kHostMemoryAlreadyRegistered = 712;
+inline constexpr Error kHostMemoryNotRegistered = 713;
+inline constexpr Error kStreamCaptureUnsupported = 900;
+inline constexpr Error kStreamCaptureInvalidated = 901;
+inline constexpr Error kStreamCaptureMerge = 902;
+inline constexpr Error kStreamCaptureUnmatched = 903;
+inline constexpr Error kStreamCaptureUnjoined = 904;
+inline constexpr Error kStreamCaptureIsolation = 905;
+inline constexpr Error kStreamCaptureImplicit = 906;
+inline constexpr Error kCapturedEvent = 907;
+inline constexpr Error kStreamCaptureWrongThread = 908;
+inline constexpr Error kGraphExecUpdateFailure = 910;
 inline constexpr Error kInvalidClusterSize = 912;
 ///@}
 
@@ -59,6 +74,191 @@ struct PointerAttributes {
   void* device_pointer;  ///< as a kernel would use it; nullptr: not at all
   void* host_pointer;    ///< as the host would
   long reserved[8];      ///< zero
+};
+
+/// cudaExtent: bytes (or elements of an array), rows, slices.
+struct Extent {
+  /// As in the API.
+  ///@{
+  size_t width, height, depth;
+  ///@}
+};
+
+/// cudaPos: the same, of a place.
+struct Position {
+  /// As in the API.
+  ///@{
+  size_t x, y, z;
+  ///@}
+};
+
+/// cudaPitchedPtr.
+struct PitchedPointer {
+  void* address;  ///< of the first row
+  size_t pitch;   ///< bytes from one row to the next
+  size_t xsize;   ///< bytes of a row that are used
+  size_t ysize;   ///< rows of a slice
+};
+
+/// cudaMemcpy3DParms.
+struct RuntimeCopy3D {
+  /// As in the API.
+  ///@{
+  void* source_array;
+  Position source_position;
+  PitchedPointer source;
+  void* destination_array;
+  Position destination_position;
+  PitchedPointer destination;
+  Extent extent;
+  MemcpyKind kind;
+  ///@}
+};
+
+/// CUmemorytype.
+enum class DriverMemoryType : int { Host = 1, Device = 2, Array = 3, Unified = 4 };
+
+/// One end of a CUDA_MEMCPY2D.
+struct DriverCopyEnd2D {
+  /// As in the API.
+  ///@{
+  size_t x_bytes, y;
+  DriverMemoryType type;
+  void* host;
+  uint64_t device;
+  void* array;
+  size_t pitch;
+  ///@}
+};
+
+/// CUDA_MEMCPY2D.
+struct DriverCopy2D {
+  /// As in the API.
+  ///@{
+  DriverCopyEnd2D source, destination;
+  size_t width_bytes, height;
+  ///@}
+};
+
+/// One end of a CUDA_MEMCPY3D.
+struct DriverCopyEnd3D {
+  /// As in the API.
+  ///@{
+  size_t x_bytes, y, z, lod;
+  DriverMemoryType type;
+  void* host;
+  uint64_t device;
+  void *array, *reserved;
+  size_t pitch, height;
+  ///@}
+};
+
+/// CUDA_MEMCPY3D, and CUDA_MEMCPY3D_PEER with contexts in place of what is reserved.
+struct DriverCopy3D {
+  /// As in the API.
+  ///@{
+  DriverCopyEnd3D source, destination;
+  size_t width_bytes, height, depth;
+  ///@}
+};
+
+/// cudaMemLocationType.
+enum class LocationType : int { None, Device, Host, HostNuma, HostNumaCurrent };
+
+/// cudaMemLocation.
+struct MemoryLocation {
+  LocationType type;  ///< whose
+  int id;             ///< of the device
+};
+
+/// cudaMemPoolProps.
+struct PoolProperties {
+  /// As in the API.
+  ///@{
+  int allocation_type, handle_types;
+  MemoryLocation location;
+  void* win32_security_attributes;
+  size_t max_size;
+  unsigned short usage;
+  unsigned char reserved[54];
+  ///@}
+};
+
+/// cudaMemPoolAttr.
+enum class PoolAttribute : int {
+  ReuseFollowEventDependencies = 1,
+  ReuseAllowOpportunistic = 2,
+  ReuseAllowInternalDependencies = 3,
+  ReleaseThreshold = 4,
+  ReservedMemCurrent = 5,
+  ReservedMemHigh = 6,
+  UsedMemCurrent = 7,
+  UsedMemHigh = 8,
+};
+
+/// cudaStreamCaptureMode.
+enum class CaptureMode : int { Global, ThreadLocal, Relaxed };
+/// cudaStreamCaptureStatus.
+enum class CaptureStatus : int { None, Active, Invalidated };
+
+/// cudaKernelNodeParams.
+struct KernelNodeParameters {
+  /// As in the API.
+  ///@{
+  void* function;
+  AbiDim3 grid, block;
+  unsigned dynamic_smem_bytes;
+  void **arguments, **extra;
+  ///@}
+};
+
+/// CUDA_KERNEL_NODE_PARAMS.
+struct DriverKernelNodeParameters {
+  /// As in the API.
+  ///@{
+  void* function;
+  AbiDim3 grid, block;
+  unsigned dynamic_smem_bytes;
+  void **arguments, **extra;
+  void *kernel, *context;
+  ///@}
+};
+
+/// cudaMemsetParams and CUDA_MEMSET_NODE_PARAMS.
+struct MemsetNodeParameters {
+  /// As in the API.
+  ///@{
+  void* destination;
+  size_t pitch;
+  unsigned value, element_bytes;
+  size_t width, height;
+  ///@}
+};
+
+/// cudaHostNodeParams.
+struct HostNodeParameters {
+  void (*function)(void*);  ///< called by the graph's launch
+  void* data;               ///< its argument
+};
+
+/// cudaGraphInstantiateParams.
+struct InstantiateParameters {
+  /// As in the API.
+  ///@{
+  unsigned long long flags;
+  struct Stream* upload_stream;
+  struct GraphNode* error_node;
+  int result;
+  ///@}
+};
+
+/// cudaGraphExecUpdateResultInfo.
+struct GraphUpdateResult {
+  /// As in the API.
+  ///@{
+  int result;
+  struct GraphNode *error_node, *error_from_node;
+  ///@}
 };
 
 /// cudaFuncAttributes.

@@ -22,9 +22,11 @@
 namespace handoff::runtime {
 namespace {
 
-constexpr size_t kMaxFreed = 4096;  // allocations that are remembered after their end
-constexpr uint64_t kPage = 4096;    // bytes; the guard's size, see memory.h
-constexpr int kAttempts = 8;        // to find device addresses that are reserved
+constexpr size_t kMaxFreed = 4096;  // allocations that are remembered after their end, and whose addresses rest
+constexpr uint64_t kMaxResting = uint64_t{64}
+                                 << 30;  // bytes of addresses that rest; the pages behind them are given back
+constexpr uint64_t kPage = 4096;         // bytes; the guard's size, see memory.h
+constexpr int kAttempts = 8;             // to find device addresses that are reserved
 // The range of device addresses (memory.cc), and the pieces in which it is reserved: where the libraries of the program
 // lie in it, the rest can still be had.
 constexpr uint64_t kPiece = uint64_t{64} << 20, kPieces = 4096;
@@ -135,6 +137,8 @@ void DeviceMemory::unmap_for_host(const AllocationRecord& record) {
   shared_pages_.erase(pages);
 }
 
+DeviceMemory::DeviceMemory() { global_.set_quarantine(kMaxResting, kMaxFreed); }
+
 const AllocationRecord* DeviceMemory::allocate(uint64_t bytes, MemoryType type, const char* call) {
   std::string name = fmt::format("{} #{}", call, count_ + 1);
   std::vector<uint64_t> taken;  // device addresses at which the host has something
@@ -148,8 +152,32 @@ const AllocationRecord* DeviceMemory::allocate(uint64_t bytes, MemoryType type, 
   for (const uint64_t base : taken) global_.free(base);
   if (found == nullptr) return nullptr;
   ++count_;
-  AllocationRecord record{found->base, bytes, type, std::move(name), host_stack(), {}};
+  AllocationRecord record{found->base, bytes, type, std::move(name), host_stack(), {}, Origin::Call, 0};
   return &(live_[record.base] = std::move(record));
+}
+
+const AllocationRecord* DeviceMemory::adopt(void* host, uint64_t bytes, unsigned flags, const char* call) {
+  std::string name = fmt::format("{} #{}", call, count_ + 1);
+  const machine::Allocation* const a = global_.adopt(static_cast<std::byte*>(host), bytes, name);
+  if (a == nullptr) return nullptr;
+  ++count_;
+  AllocationRecord record{a->base,      bytes, MemoryType::Host,   std::move(name),
+                          host_stack(), {},    Origin::Registered, flags};
+  return &(live_[record.base] = std::move(record));
+}
+
+bool DeviceMemory::share_variable(uint64_t address, const std::string& name) {
+  const machine::Allocation* const a = global_.find(address, 1);
+  if (a == nullptr) return false;
+  const std::vector<std::byte> initial(a->host, a->host + a->size);
+  if (!map_for_host(*a)) return false;
+  std::copy(initial.begin(), initial.end(), a->host);
+  live_[a->base] = {a->base, a->size, MemoryType::Managed, name, {}, {}, Origin::Variable, 0};
+  return true;
+}
+
+void DeviceMemory::set_flags(uint64_t base, unsigned flags) {
+  if (const auto found = live_.find(base); found != live_.end()) found->second.flags = flags;
 }
 
 bool DeviceMemory::free(uint64_t base) {
@@ -162,6 +190,14 @@ bool DeviceMemory::free(uint64_t base) {
   if (freed_.size() > kMaxFreed) freed_.pop_back();
   live_.erase(found);
   return true;
+}
+
+void DeviceMemory::free_all() {
+  std::vector<uint64_t> bases;
+  for (const auto& [base, record] : live_) {
+    if (record.origin != Origin::Variable) bases.push_back(base);
+  }
+  for (const uint64_t base : bases) free(base);
 }
 
 const AllocationRecord* DeviceMemory::find(uint64_t address) const {

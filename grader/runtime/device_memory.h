@@ -22,6 +22,13 @@ CallStack host_stack();
 /// Each frame as "/path/program+0x1234", where the file is that which the code was loaded from.
 HostFrames describe_stack(const CallStack& stack);
 
+/// Where memory that the device reaches comes from.
+enum class Origin : uint8_t {
+  Call,        ///< allocated by a call
+  Variable,    ///< a `__managed__` variable
+  Registered,  ///< the host's own, page-locked by cudaHostRegister
+};
+
 /// One allocation, alive or freed.
 struct AllocationRecord {
   uint64_t base = 0;                     ///< device address
@@ -32,6 +39,8 @@ struct AllocationRecord {
   ///@{
   CallStack allocated{}, freed{};
   ///@}
+  Origin origin = Origin::Call;  ///< what may end it
+  unsigned flags = 0;            ///< of page-locked memory, as asked for
 };
 
 /// Device addresses, kept free in this process: nothing else gets to lie there, so that a host that follows a device
@@ -53,13 +62,23 @@ class ReservedAddresses {
 /// The arena, and the allocations in it that the program made. Not thread-safe.
 class DeviceMemory {
  public:
+  DeviceMemory();
   /// The emulator's memory, for modules and launches.
   machine::GlobalMemory& global() { return global_; }
   /// `bytes` of memory, poisoned; `call` names it in messages. nullptr: it is not to be had. Managed and host memory is
   /// also mapped at its device address in this process.
   const AllocationRecord* allocate(uint64_t bytes, MemoryType type, const char* call);
+  /// Lets kernels reach memory of the host, at the host's address (cudaHostRegister); nullptr: they do already, or
+  /// cannot.
+  const AllocationRecord* adopt(void* host, uint64_t bytes, unsigned flags, const char* call);
+  /// Lets the host reach a module's variable at its device address; false: the host has something there.
+  bool share_variable(uint64_t address, const std::string& name);
+  /// The flags of page-locked memory, for cudaHostGetFlags; no such allocation: nothing happens.
+  void set_flags(uint64_t base, unsigned flags);
   /// Ends the allocation that starts at `base`; false if there is none.
   bool free(uint64_t base);
+  /// Ends all that calls began: allocations, and the registration of memory of the host.
+  void free_all();
   /// The allocation that holds `address`; nullptr if none does.
   const AllocationRecord* find(uint64_t address) const;
   /// The allocation that held `address` and was freed last; nullptr if none did, or long ago.

@@ -63,6 +63,18 @@ TEST(DeviceMemory, ExplainsAnAddressThatWasFreed) {
   EXPECT_EQ(reported.places[1].role, "freed here");
 }
 
+TEST(DeviceMemory, AFreedAddressIsNotUsedAgainAtOnce) {
+  DeviceMemory memory;
+  const uint64_t base = memory.allocate(64, MemoryType::Device, "cudaMalloc")->base;
+  memory.free(base);
+  for (int i = 0; i < 1000; ++i) {
+    const uint64_t next = memory.allocate(64, MemoryType::Device, "cudaMalloc")->base;
+    ASSERT_NE(next, base);
+    memory.free(next);
+  }
+  EXPECT_THAT(memory.explain(out_of_bounds_at(base)).diagnostic.message, HasSubstr("`cudaMalloc #1` (64 bytes)"));
+}
+
 TEST(DeviceMemory, ExplainsAnAllocationThatAMessageNames) {
   DeviceMemory memory;
   memory.allocate(64, MemoryType::Device, "cudaMalloc");

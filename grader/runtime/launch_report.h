@@ -10,12 +10,13 @@
 namespace handoff::runtime {
 
 /// Environment of the program: the file to append to (unset: one-line diagnostics go to standard error), and how to run
-/// its launches: "errors", "all" or "off"; a schedule's name; a seed.
+/// its launches: "errors", "all" or "off"; a schedule's name; a seed; the file for a trace (unset: none; trace_file.h).
 ///@{
 inline constexpr const char* kReportVariable = "HANDOFF_RUN_REPORT";
 inline constexpr const char* kCheckVariable = "HANDOFF_RUN_CHECK";
 inline constexpr const char* kScheduleVariable = "HANDOFF_RUN_SCHEDULE";
 inline constexpr const char* kSeedVariable = "HANDOFF_RUN_SEED";
+inline constexpr const char* kTraceVariable = "HANDOFF_RUN_TRACE";
 ///@}
 
 /// A place in the host program, outermost call last: "/path/program+0x1234" for each frame. `handoff run` makes lines
@@ -45,7 +46,7 @@ struct RunRecord {
   uint64_t number = 0;                          ///< of a launch, from 1
   std::string kernel;                           ///< demangled
   std::string shape;                            ///< "grid 4×1×1, block 128×1×1"
-  std::string status;                           ///< "ok", "fault", "hang" or "refused"
+  std::string status;                           ///< "ok", "fault", "hang", "interrupted" or "refused"
   std::string failure;                          ///< one line; empty: it ended well
   std::string schedule;                         ///< "nominal"
   uint64_t modeled_cycles = 0;                  ///< virtual time

@@ -12,13 +12,13 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
+#include <atomic>
 #include <charconv>
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-
-#include "grader/emulator/async/async_state.h"
-#include "grader/emulator/check/checker.h"
 
 namespace handoff::runtime {
 namespace {
@@ -62,6 +62,41 @@ Error error_of(const std::string& id, bool hang) {
   return kLaunchFailure;
 }
 
+std::atomic<bool> interrupted = false;
+
+/// While one lives, a signal that would end the program ends the launch first, so that what was found in it until then
+/// is told; then it ends the program. Signals that the program handles, or ignores, stay with it.
+class SignalsEndLaunch {
+ public:
+  /// Without `wanted`: nothing is changed.
+  explicit SignalsEndLaunch(bool wanted) {
+    struct sigaction ours {};
+    ours.sa_handler = [](int signal) {
+      number_ = signal;
+      interrupted = true;
+    };
+    for (size_t i = 0; wanted && i < kSignals.size(); ++i) {
+      struct sigaction theirs {};
+      sigaction(kSignals[i], nullptr, &theirs);
+      changed_[i] = theirs.sa_handler == SIG_DFL && (theirs.sa_flags & SA_SIGINFO) == 0;
+      if (changed_[i]) sigaction(kSignals[i], &ours, nullptr);
+    }
+  }
+  ~SignalsEndLaunch() {
+    for (size_t i = 0; i < kSignals.size(); ++i) {
+      if (changed_[i]) std::signal(kSignals[i], SIG_DFL);
+    }
+    if (interrupted) std::raise(number_);
+  }
+  SignalsEndLaunch(const SignalsEndLaunch&) = delete;
+  SignalsEndLaunch& operator=(const SignalsEndLaunch&) = delete;
+
+ private:
+  static constexpr std::array kSignals = {SIGINT, SIGTERM, SIGHUP};
+  static inline volatile std::sig_atomic_t number_ = 0;
+  std::array<bool, kSignals.size()> changed_{};
+};
+
 std::string variable_or(const char* name, const char* otherwise) {
   const char* value = std::getenv(name);
   return value == nullptr ? otherwise : value;
@@ -103,7 +138,7 @@ Error& Runtime::last_error() {
   return last;
 }
 
-Runtime::Runtime() : report_path_(variable_or(kReportVariable, "")) {
+Runtime::Runtime() : report_path_(variable_or(kReportVariable, "")), trace_(variable_or(kTraceVariable, "")) {
   const std::string check = variable_or(kCheckVariable, "errors");
   check_ = check != "off";
   warnings_ = check == "all";
@@ -151,6 +186,8 @@ void Runtime::tell_failed(const char* name, const Outcome& outcome) {
   if (!outcome.why.empty()) text += ": " + outcome.why;
   tell(text);
 }
+
+double Runtime::modeled_ms() const { return static_cast<double>(modeled_cycles_) / kCyclesPerMs; }
 
 const machine::DeviceModel& Runtime::model() {
   if (model_chosen_) return model_;
@@ -237,8 +274,22 @@ Outcome Runtime::place(Code& code) {
   }
   std::string error;
   code.module = machine::LoadedModule::load(ptx, memory_.global(), all_decoders(), &error, *model_.timing);
-  if (code.module == nullptr) code.load_outcome = {kInvalidPtx, error};
+  code.load_outcome = code.module == nullptr ? Outcome{kInvalidPtx, error} : share_managed(code);
   return code.load_outcome;
+}
+
+Outcome Runtime::share_managed(Code& code) {
+  for (const auto& [name, host] : code.managed) {
+    const auto symbol = code.module->symbol(name);
+    if (!symbol) continue;  // the compiler left it out: no kernel uses it
+    if (!memory_.share_variable(symbol->address, demangled(name))) {
+      return {kMemoryAllocation, fmt::format("the host has something else where the managed variable {} lies", name)};
+    }
+    *host = reinterpret_cast<void*>(symbol->address);
+    // cudaMemcpyToSymbol and its kin get the variable's own address.
+    register_variable(*host, code, name.c_str(), symbol->size);
+  }
+  return {};
 }
 
 Kernel* Runtime::kernel_of(Code& code, const std::string& name) {
@@ -259,6 +310,24 @@ void Runtime::register_function(const void* host, Code& code, const char* name) 
 void Runtime::register_variable(const void* host, Code& code, const char* name, uint64_t bytes) {
   variables_[host] = {&code, name, bytes};
 }
+
+void Runtime::reset() {
+  memory_.free_all();
+  for (Stream* stream : streams) delete stream;
+  streams.clear();
+  for (Event* event : events) delete event;
+  events.clear();
+  device_error_ = kSuccess;
+  for (Code* code : codes_) {
+    // The host keeps the addresses of managed variables.
+    if (!code->managed.empty()) continue;
+    for (const auto& [name, kernel] : code->kernels) kernel->program = nullptr;
+    code->module.reset();
+    code->load_tried = false;
+  }
+}
+
+void Runtime::register_managed(void** host, Code& code, const char* name) { code.managed[name] = host; }
 
 Kernel* Runtime::find_kernel(const void* function) {
   const auto known = functions_.find(function);
@@ -335,6 +404,16 @@ Outcome Runtime::check_shape(Kernel& kernel, const LaunchShape& shape) {
   return {};
 }
 
+uint64_t Runtime::grid_workspace() {
+  const std::array<uint32_t, 2> fresh = {8, 0};  // its own bytes, then the barrier of grid.sync()
+  if (grid_workspace_ == nullptr) {
+    grid_workspace_ = memory_.global().allocate(sizeof fresh, "the barrier of a cooperative launch");
+  }
+  if (grid_workspace_ == nullptr) return 0;
+  std::memcpy(grid_workspace_->host, fresh.data(), sizeof fresh);
+  return grid_workspace_->base;
+}
+
 Outcome Runtime::launch(Kernel& kernel, const LaunchShape& shape, void** args, const std::vector<std::byte>* packed) {
   RunRecord record;
   record.kind = RunRecord::Kind::Launch;
@@ -363,35 +442,43 @@ Outcome Runtime::launch(Kernel& kernel, const LaunchShape& shape, void** args, c
     if (p.size != 0) std::memcpy(block + p.offset, from, p.size);
   }
 
-  machine::Launch launch;
-  launch.program = &program;
-  launch.config.grid = shape.grid;
-  launch.config.block = shape.block;
-  launch.config.cluster = shape.cluster;
-  launch.config.dynamic_smem = static_cast<uint32_t>(shape.dynamic_smem);
-  launch.config.schedule = schedule_;
-  launch.memory = &memory_.global();
-  launch.model = model();
-  launch.async = &async::hooks();
-  check::Checker checker;
-  if (check_) launch.observer = &checker;
-  const machine::LaunchStatus status = machine::run(launch);
+  machine::LaunchConfig config;
+  config.grid = shape.grid;
+  config.block = shape.block;
+  config.cluster = shape.cluster;
+  config.dynamic_smem = static_cast<uint32_t>(shape.dynamic_smem);
+  config.schedule = schedule_;
+  if (shape.cooperative && (config.grid_workspace = grid_workspace()) == 0) {
+    return {kMemoryAllocation, "there is no memory for the barrier of a cooperative launch"};
+  }
+  EmulatorOptions options;
+  options.check = check_;
+  options.trace = trace_.wants_more();
+  options.interrupt = &interrupted;
+  const SignalsEndLaunch signals(options.check || options.trace);
+  const EmulatedRun run = run_program(program, memory_.global(), model(), config, options);
 
-  std::fputs(launch.output.c_str(), stdout);
-  modeled_ms_ += static_cast<double>(launch.modeled_cycles) / kCyclesPerMs;
-  record.status = status == machine::LaunchStatus::Ok ? "ok" : status == machine::LaunchStatus::Hang ? "hang" : "fault";
-  record.failure = launch.failure;
-  record.modeled_cycles = launch.modeled_cycles;
-  record.state = std::move(launch.state);
-  for (const Diagnostic& d : launch.diagnostics) {
+  std::fputs(run.output.c_str(), stdout);
+  record.status = run.interrupted                             ? "interrupted"
+                  : run.status == machine::LaunchStatus::Ok   ? "ok"
+                  : run.status == machine::LaunchStatus::Hang ? "hang"
+                                                              : "fault";
+  record.failure = run.failure;
+  record.modeled_cycles = run.modeled_cycles;
+  record.state = run.state;
+  for (const Diagnostic& d : run.diagnostics) {
     if (d.severity == Severity::Error || warnings_) record.diagnostics.push_back(memory_.explain(d));
   }
-  if (status != machine::LaunchStatus::Ok) {
-    const auto cause = std::find_if(launch.diagnostics.begin(), launch.diagnostics.end(),
-                                    [&](const Diagnostic& d) { return d.message == launch.failure; });
+  if (run.status != machine::LaunchStatus::Ok) {
+    const auto cause = std::find_if(run.diagnostics.begin(), run.diagnostics.end(),
+                                    [&](const Diagnostic& d) { return d.message == run.failure; });
     device_error_ =
-        error_of(cause == launch.diagnostics.end() ? std::string() : cause->id, status == machine::LaunchStatus::Hang);
+        error_of(cause == run.diagnostics.end() ? std::string() : cause->id, run.status == machine::LaunchStatus::Hang);
   }
+  if (options.trace) {
+    if (const std::string cut = trace_.add(record, run.trace, modeled_cycles_); !cut.empty()) tell(cut);
+  }
+  modeled_cycles_ += run.modeled_cycles;
   report(record);
   return {};
 }

@@ -16,6 +16,7 @@
 #include "grader/runtime/device_memory.h"
 #include "grader/runtime/fatbin.h"
 #include "grader/runtime/launch_report.h"
+#include "grader/runtime/trace_file.h"
 
 namespace handoff::runtime {
 
@@ -46,6 +47,7 @@ struct Code {
   bool load_tried = false;                                 ///< then `load_outcome` holds
   std::unique_ptr<machine::LoadedModule> module;           ///< placed; nullptr: not yet, or it cannot be
   std::map<std::string, std::unique_ptr<Kernel>> kernels;  ///< by name
+  std::map<std::string, void**> managed;  ///< `__managed__` variables: where the host keeps the address
 };
 
 /// A `__device__`, `__constant__` or `__managed__` variable that a program registered.
@@ -92,7 +94,7 @@ class Runtime {
   /// Its memory.
   DeviceMemory& memory() { return memory_; }
   /// Modeled time of all launches so far, ms.
-  double modeled_ms() const { return modeled_ms_; }
+  double modeled_ms() const;
 
   // Code.
   /// Registers a fat binary of the program, as its wrapper describes it.
@@ -112,6 +114,8 @@ class Runtime {
   void register_function(const void* host, Code& code, const char* name);
   void register_variable(const void* host, Code& code, const char* name, uint64_t bytes);
   ///@}
+  /// Makes a `__managed__` variable's address appear at `host` when the code is placed.
+  void register_managed(void** host, Code& code, const char* name);
   /// The kernel that a host function or a handle stands for; nullptr: none.
   Kernel* find_kernel(const void* function);
   /// Decodes the kernel unless that was done before.
@@ -129,6 +133,9 @@ class Runtime {
   // Errors.
   /// The error that all calls return once the device has failed; kSuccess: it has not.
   Error device_error() const { return device_error_; }
+  /// cudaDeviceReset: frees all that the program allocated, ends its streams and events, and forgets that the device
+  /// has failed. Code is placed anew, with its variables as they were at first.
+  void reset();
   /// Error of this thread's last failed call.
   static Error& last_error();
 
@@ -145,7 +152,9 @@ class Runtime {
  private:
   Runtime();
   void report(const RunRecord& record);
+  Outcome share_managed(Code& code);
   Outcome check_shape(Kernel& kernel, const LaunchShape& shape);
+  uint64_t grid_workspace();  // LaunchConfig::grid_workspace, as a launch finds it; 0: there is no memory
   std::recursive_mutex lock_;
   DeviceMemory memory_;
   bool model_chosen_ = false;
@@ -155,14 +164,16 @@ class Runtime {
   std::unordered_map<const void*, Kernel*> functions_;
   std::unordered_map<const void*, Variable> variables_;
   std::set<Kernel*> kernels_;
-  double modeled_ms_ = 0;
+  uint64_t modeled_cycles_ = 0;  // of all launches so far
   uint64_t launches_ = 0;
   Error device_error_ = kSuccess;
   std::string report_path_;
   bool check_ = true, warnings_ = false;
   machine::Schedule schedule_;
+  TraceFile trace_;
   std::set<std::string> told_;
   bool told_fatal_ = false;
+  const machine::Allocation* grid_workspace_ = nullptr;
 };
 
 // What the runtime's and the driver's functions share (api_launch.cc, api_memory.cc).

@@ -58,8 +58,13 @@ std::vector<TensorMemoryBlock> blocks(uint32_t rows, TensorMemoryAddress address
   return list;
 }
 
+/// Blocks of columns of D that lie below each other: with `.ws` the lanes that M leaves free hold further columns.
+uint32_t column_blocks(const InstructionDescriptor& instruction, bool weight_stationary) {
+  return weight_stationary ? kTensorMemoryLanes / instruction.m : 1;
+}
+
 void check_address(const InstructionDescriptor& instruction, const char* name, TensorMemoryAddress address,
-                   uint32_t columns, std::vector<DescriptorProblem>& problems) {
+                   uint32_t columns, bool weight_stationary, std::vector<DescriptorProblem>& problems) {
   const auto add = [&](const char* field, uint32_t value, std::string rule) {
     DescriptorProblem p;
     p.field = field;
@@ -68,7 +73,7 @@ void check_address(const InstructionDescriptor& instruction, const char* name, T
     p.rule = std::move(rule);
     problems.push_back(std::move(p));
   };
-  const bool half_the_lanes = instruction.m == 64;
+  const bool half_the_lanes = instruction.m == 64 && !weight_stationary;
   if (address.lane != 0 && !(half_the_lanes && address.lane == 16)) {
     add("lane", address.lane, fmt::format("M = {} takes lane {}", instruction.m, half_the_lanes ? "0 or 16" : "0"));
   }
@@ -192,11 +197,33 @@ void multiply_scaled(const MmaOperation& op, const Kernels& use, const Multiply&
   }
 }
 
+/// The product of a `.ws` of M = 32 or 64: block after block of the columns of B, each to the next M lanes.
+void multiply_blocks(const MmaOperation& op, const Kernels& use, const Multiply& product, uint32_t* const* rows) {
+  const uint32_t count = column_blocks(op.instruction, true), columns = product.n / count;
+  alignas(64) float b[kMaxK * kMaxN / 2];
+  for (uint32_t block = 0; block < count; block++) {
+    for (uint32_t k = 0; k < product.k; k++) {
+      std::memcpy(b + size_t{k} * columns, product.b + size_t{k} * product.n + size_t{block} * columns,
+                  columns * sizeof(float));
+    }
+    Multiply part = product;
+    part.b = b;
+    part.n = columns;
+    part.rows = rows + size_t{block} * product.m;
+    use.multiply(part);
+  }
+}
+
 }  // namespace
 
 void use_base_mma(bool base) { base_only = base; }
 
-std::vector<TensorMemoryBlock> d_blocks(const InstructionDescriptor& instruction, TensorMemoryAddress d) {
+std::vector<TensorMemoryBlock> d_blocks(const InstructionDescriptor& instruction, TensorMemoryAddress d,
+                                        bool weight_stationary) {
+  if (weight_stationary) {
+    return {{d.lane, kTensorMemoryLanes, d.column,
+             static_cast<uint16_t>(instruction.n / column_blocks(instruction, true))}};
+  }
   return blocks(instruction.m, d, instruction.n);
 }
 
@@ -211,17 +238,27 @@ TensorMemoryBlock scale_block(uint32_t rows, TensorMemoryAddress address) {
 std::vector<DescriptorProblem> check_scale_factors(const InstructionDescriptor& instruction, TensorMemoryAddress a,
                                                    TensorMemoryAddress b) {
   std::vector<DescriptorProblem> problems;
-  check_address(instruction, "the scale factors of A", a, scale_block(instruction.m, a).columns, problems);
-  check_address(instruction, "the scale factors of B", b, scale_block(instruction.n, b).columns, problems);
+  check_address(instruction, "the scale factors of A", a, scale_block(instruction.m, a).columns, false, problems);
+  check_address(instruction, "the scale factors of B", b, scale_block(instruction.n, b).columns, false, problems);
   return problems;
 }
 
 std::vector<DescriptorProblem> check_tensor_memory(const InstructionDescriptor& instruction, TensorMemoryAddress d,
-                                                   const TensorMemoryAddress* a) {
+                                                   const TensorMemoryAddress* a, bool weight_stationary) {
   std::vector<DescriptorProblem> problems;
-  check_address(instruction, "D", d, instruction.n, problems);
+  check_address(instruction, "D", d, instruction.n / column_blocks(instruction, weight_stationary), weight_stationary,
+                problems);
   if (a == nullptr) return problems;
-  check_address(instruction, "A", *a, kColumnsOfA, problems);
+  if (weight_stationary && instruction.m != kTensorMemoryLanes) {
+    DescriptorProblem p;
+    p.field = "lane";
+    p.value = a->lane;
+    p.rule = fmt::format("the ISA does not say where an A of M = {} is with .ws", instruction.m);
+    p.text = fmt::format("tensor memory address of A: {}; here it must be in shared memory", p.rule);
+    problems.push_back(std::move(p));
+    return problems;
+  }
+  check_address(instruction, "A", *a, kColumnsOfA, weight_stationary, problems);
   if (problems.empty() && a->lane != d.lane) {
     DescriptorProblem p;
     p.field = "lane";
@@ -268,9 +305,17 @@ void mma(const MmaOperation& op) {
   unpack_shared(op.shared_b != nullptr ? op.shared_b : op.shared, op.b, operand_b(instruction, form),
                 instruction.negate_b, b_panel);
 
-  uint32_t* rows[kMaxM];
-  for (uint32_t m = 0; m < instruction.m; m++) {
-    const uint32_t lane = op.d.lane + lane_of(instruction.m, m);
+  if (op.weight_stationary) {
+    for (uint32_t n = 0; n < instruction.n; n++) {
+      if ((op.zero_columns[n / 64] >> n % 64 & 1) == 0) continue;
+      for (uint32_t k = 0; k < instruction.k(); k++) b_panel[size_t{k} * instruction.n + n] = 0;
+    }
+  }
+
+  const uint32_t column_blocks_of_d = column_blocks(instruction, op.weight_stationary);
+  uint32_t* rows[kMaxM];  // of `.ws`: those of one block of columns behind those of the other
+  for (uint32_t m = 0; m < instruction.m * column_blocks_of_d; m++) {
+    const uint32_t lane = op.d.lane + (op.weight_stationary ? m : lane_of(instruction.m, m));
     const bool disabled = (op.disable_output_lane[lane / 32] >> lane % 32 & 1u) != 0;
     rows[m] = disabled ? nullptr : op.tensor_memory + size_t{lane} * kTensorMemoryColumns + op.d.column;
   }
@@ -284,7 +329,9 @@ void mma(const MmaOperation& op) {
   product.result = result_of(instruction);
   product.accumulate = op.enable_input_d;
   product.scale = std::ldexp(1.0f, -op.scale_input_d);
-  if (op.scale_factors == 0) {
+  if (column_blocks_of_d > 1) {
+    multiply_blocks(op, use, product, rows);
+  } else if (op.scale_factors == 0) {
     use.multiply(product);
   } else {
     multiply_scaled(op, use, product);

@@ -31,7 +31,7 @@ struct TensorMemoryBlock {
   uint16_t columns = 0;  ///< how many
 };
 
-/// One tcgen05.mma with cta_group::1, neither sparse nor `.ws`, K not 96.
+/// One tcgen05.mma with cta_group::1, not sparse, K not 96.
 /// REQUIRES: the descriptors are legal; the footprints of A and B lie within shared memory; the blocks of D (of A, of
 /// the scale factors) lie within tensor memory.
 struct MmaOperation {
@@ -56,6 +56,11 @@ struct MmaOperation {
   uint16_t scale_b_first = 0;  ///< the column of scale_B that column 0 of B takes: another CTA may have those before
   /// Row m of A and D is at lane d.lane + m, also where M = 64 (mma_pair.h).
   bool lanes_in_order = false;
+  /// `.ws`: where M is 32 or 64 the columns of D are 4 or 2 blocks of N / 4 or N / 2, each in the next M lanes of the
+  /// same columns of tensor memory (layouts G and E). A is in shared memory then.
+  bool weight_stationary = false;
+  /// `.ws`: bit n % 64 of element n / 64: column n of B is taken to be zero.
+  std::array<uint64_t, 4> zero_columns = {};
   /// Bit l % 32 of element l / 32: lane l is not written.
   std::array<uint32_t, 4> disable_output_lane = {};
 };
@@ -64,8 +69,9 @@ struct MmaOperation {
 /// F).
 inline uint32_t tensor_memory_lane(uint32_t rows, uint32_t m) { return rows == 64 ? m % 16 + m / 16 * 32 : m; }
 
-/// The cells of D: one block for M = 128, four of 16 lanes for M = 64. Disabled lanes are not left out.
-std::vector<TensorMemoryBlock> d_blocks(const InstructionDescriptor& instruction, TensorMemoryAddress d);
+/// The cells of D: one block for M = 128 and with `.ws`, four of 16 lanes for M = 64. Disabled lanes are not left out.
+std::vector<TensorMemoryBlock> d_blocks(const InstructionDescriptor& instruction, TensorMemoryAddress d,
+                                        bool weight_stationary = false);
 /// The cells of A in tensor memory: 8 columns (32 bytes of K) of the same lanes.
 std::vector<TensorMemoryBlock> a_blocks(const InstructionDescriptor& instruction, TensorMemoryAddress a);
 /// The cells of the scale factors of `rows` rows of A or columns of B: all lanes, a column for 32 rows
@@ -76,9 +82,10 @@ TensorMemoryBlock scale_block(uint32_t rows, TensorMemoryAddress address);
 std::vector<DescriptorProblem> check_scale_factors(const InstructionDescriptor& instruction, TensorMemoryAddress a,
                                                    TensorMemoryAddress b);
 /// What is wrong with the address of D, and of A where it is in tensor memory (else nullptr): lane 0, for M = 64 also
-/// 16 and the same for both; the columns end at 512.
+/// 16 and the same for both; the columns end at 512. With `.ws` A is there only where M = 128: the manual does not say
+/// where the rows of a smaller one are.
 std::vector<DescriptorProblem> check_tensor_memory(const InstructionDescriptor& instruction, TensorMemoryAddress d,
-                                                   const TensorMemoryAddress* a);
+                                                   const TensorMemoryAddress* a, bool weight_stationary = false);
 
 /// Does `operation`: reads A and B, then writes D.
 ///

@@ -573,6 +573,9 @@ TEST(TensorMemoryBlocks, FollowTheLayouts) {
   EXPECT_EQ(numbers(d_blocks(shape(128, 40), {0, 5})), (Rows{{0, 128, 5, 40}}));
   EXPECT_EQ(numbers(d_blocks(shape(64, 256), {16, 256})),
             (Rows{{16, 16, 256, 256}, {48, 16, 256, 256}, {80, 16, 256, 256}, {112, 16, 256, 256}}));
+  EXPECT_EQ(numbers(d_blocks(shape(128, 64), {0, 5}, true)), (Rows{{0, 128, 5, 64}}));
+  EXPECT_EQ(numbers(d_blocks(shape(64, 256), {0, 384}, true)), (Rows{{0, 128, 384, 128}}));
+  EXPECT_EQ(numbers(d_blocks(shape(32, 256), {0, 1}, true)), (Rows{{0, 128, 1, 64}}));
   EXPECT_EQ(numbers(a_blocks(shape(64, 256), {0, 3})),
             (Rows{{0, 16, 3, 8}, {32, 16, 3, 8}, {64, 16, 3, 8}, {96, 16, 3, 8}}));
 }

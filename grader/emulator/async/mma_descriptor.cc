@@ -515,6 +515,52 @@ SmemDescriptor decode_smem_descriptor(uint64_t bits) {
   return d;
 }
 
+ZeroColumnMask decode_zero_column_mask(uint64_t bits) {
+  ZeroColumnMask mask;
+  mask.bits = bits;
+  for (int i = 0; i < 4; i++) {
+    mask.start[i] = static_cast<uint8_t>(field(bits, 8 * i + 7, 8 * i));
+    mask.begins_with_one[i] = field(bits, 32 + i, 32 + i) != 0;
+  }
+  mask.generated = field(bits, 39, 39) != 0;
+  mask.ones = static_cast<uint16_t>(field(bits, 47, 40) + 1);
+  mask.zeros = static_cast<uint16_t>(field(bits, 55, 48) + 1);
+  mask.shift = static_cast<uint8_t>(field(bits, 61, 56));
+  return mask;
+}
+
+std::array<uint64_t, 4> ZeroColumnMask::columns(uint32_t m, uint32_t n) const {
+  std::array<uint64_t, 4> mask = {};
+  if (!generated) return mask;
+  const uint32_t parts = m >= 128 ? 1 : 128 / m, length = n / parts;
+  for (uint32_t p = 0; p < parts; p++) {
+    const uint32_t first = begins_with_one[p] ? ones : zeros, period = ones + zeros;
+    for (uint32_t i = 0; i < length; i++) {
+      const uint32_t at = (i + start[p]) % period;
+      const uint32_t column = p * length + i;
+      if ((at < first) == begins_with_one[p]) mask[column / 64] |= uint64_t{1} << column % 64;
+    }
+  }
+  return mask;
+}
+
+std::vector<DescriptorProblem> check_zero_column_mask(const ZeroColumnMask& mask) {
+  Problems problems("zero-column mask descriptor", mask.bits);
+  problems.reserved(38, 36);
+  problems.reserved(63, 62);
+  if (mask.shift != 0) {
+    problems.add("column shift", 61, 56,
+                 "the ISA does not say whether the mask moves with the columns; shifted columns are not emulated");
+  }
+  if (mask.generated) {
+    problems.add("non-zero mask", 39, 39,
+                 "the ISA's table and its examples exchange the two spans; here, as in the examples, skip span + 1 "
+                 "columns are zero and use span + 1 are used",
+                 true);
+  }
+  return problems.take();
+}
+
 std::vector<DescriptorProblem> check_instruction_descriptor(const InstructionDescriptor& d, const MmaForm& form) {
   Problems problems("instruction descriptor", d.bits);
   check_m(d, form, problems);

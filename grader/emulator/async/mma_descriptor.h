@@ -6,6 +6,7 @@
 // matrix in shared memory; then `footprint` says which bytes are read.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -90,6 +91,24 @@ const char* to_string(SmemDescriptor::Swizzle swizzle);
 /// Every field of `bits`; does not judge.
 SmemDescriptor decode_smem_descriptor(uint64_t bits);
 
+/// The 64-bit zero-column mask descriptor of `.ws` (PTX §9.7.16.4.3, Table 45).
+struct ZeroColumnMask {
+  uint64_t bits = 0;             ///< as decoded
+  uint8_t start[4] = {};         ///< bits of each part of the mask that are left out at its low end
+  bool begins_with_one[4] = {};  ///< does the part begin with a run of ones?
+  bool generated = false;        ///< false: no column is zero
+  uint16_t ones = 0;             ///< length of a run of ones, columns that are zero ("skip span" + 1)
+  uint16_t zeros = 0;            ///< length of a run of zeros, columns that are used ("use span" + 1)
+  uint8_t shift = 0;             ///< columns by which B is shifted
+
+  /// The mask for M rows and N columns: bit n % 64 of element n / 64 is column n. One part of N bits for M = 128, two
+  /// of N / 2 for 64, four of N / 4 for 32: runs of ones and zeros in turn. The examples of the manual have it so; the
+  /// words of its table give the two lengths the other way round.
+  std::array<uint64_t, 4> columns(uint32_t m, uint32_t n) const;
+};
+/// Every field of `bits`; does not judge.
+ZeroColumnMask decode_zero_column_mask(uint64_t bits);
+
 /// One field of a descriptor that breaks a rule.
 struct DescriptorProblem {
   std::string field;      ///< its name: "M", "LBO"
@@ -98,6 +117,10 @@ struct DescriptorProblem {
   std::string text;       ///< all of it in one sentence, without a final full stop
   bool advisory = false;  ///< no rule is broken, but the ISA does not settle it or it hardly can be meant
 };
+
+/// What is wrong with a zero-column mask: reserved bits; a shift, of which the ISA does not say whether the mask moves
+/// with it, and which is refused; an advisory note where the mask is generated.
+std::vector<DescriptorProblem> check_zero_column_mask(const ZeroColumnMask& mask);
 
 /// What is wrong with `d` for an instruction of `form`; empty if nothing. Problems come in the order of the bits,
 /// except that a wrong M or N is told before fields whose rules depend on them.

@@ -8,7 +8,9 @@
 #include <algorithm>
 #include <random>
 #include <set>
+#include <string>
 #include <utility>
+#include <vector>
 
 namespace handoff::async {
 namespace {
@@ -741,6 +743,44 @@ TEST(OperandUnits, ComeInTheOrderOfTheMatrix) {
     }
     ASSERT_EQ(units, expected);
   }
+}
+
+// The examples of PTX §9.7.16.4.3, whose masks are written with the last column first.
+TEST(ZeroColumns, AreThoseOfTheExamples) {
+  const auto descriptor = [](uint64_t start, uint64_t first, bool generated, uint64_t skip, uint64_t use) {
+    return decode_zero_column_mask(start | first << 32 | uint64_t{generated} << 39 | skip << 40 | use << 48);
+  };
+  const auto part = [](const ZeroColumnMask& mask, uint32_t m, uint32_t n, uint32_t from, uint32_t count) {
+    std::string s;
+    const std::array<uint64_t, 4> columns = mask.columns(m, n);
+    for (uint32_t c = from + count; c-- > from;) s += (columns[c / 64] >> c % 64 & 1) != 0 ? '1' : '0';
+    return s;
+  };
+  EXPECT_EQ(descriptor(0, 0, false, 4, 3).columns(128, 256), (std::array<uint64_t, 4>{}));
+  EXPECT_EQ(part(descriptor(0, 0, true, 2, 3), 128, 256, 0, 14), "11100001110000");
+  EXPECT_EQ(part(descriptor(0, 0, true, 2, 3), 128, 256, 14 * 9, 14), "11100001110000") << "beyond 64 columns";
+  const ZeroColumnMask third = descriptor(0, 1, true, 2, 3);
+  EXPECT_EQ(part(third, 64, 128, 0, 17), "11100001110000111");
+  EXPECT_EQ(part(third, 64, 128, 64, 18), "000011100001110000");
+  const ZeroColumnMask fourth = descriptor(0x01020100, 3, true, 2, 3);
+  EXPECT_EQ(part(fourth, 32, 128, 0, 14), "00001110000111");
+  EXPECT_EQ(part(fourth, 32, 128, 32, 13), "0000111000011");
+  EXPECT_EQ(part(fourth, 32, 128, 64, 12), "111000011100");
+  EXPECT_EQ(part(fourth, 32, 128, 96, 13), "1110000111000");
+}
+
+TEST(ZeroColumns, WhatTheIsaLeavesOpenIsSaid) {
+  const auto texts = [](uint64_t bits) {
+    std::vector<std::string> list;
+    for (const DescriptorProblem& p : check_zero_column_mask(decode_zero_column_mask(bits)))
+      list.push_back((p.advisory ? "note: " : "") + p.text);
+    return list;
+  };
+  EXPECT_THAT(texts(0x00ffff0f'ffffffff), IsEmpty());
+  EXPECT_THAT(texts(uint64_t{1} << 39), ElementsAre(HasSubstr("note: zero-column mask descriptor: non-zero mask = 1")));
+  EXPECT_THAT(texts(uint64_t{0x3f} << 56), ElementsAre(HasSubstr("column shift = 63 (bits 61:56)")));
+  EXPECT_THAT(texts(uint64_t{7} << 36 | uint64_t{3} << 62),
+              ElementsAre(HasSubstr("(bits 38:36)"), HasSubstr("(bits 63:62)")));
 }
 
 }  // namespace

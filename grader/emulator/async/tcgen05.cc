@@ -600,11 +600,12 @@ enum MmaPool : uint32_t {
   kScaleAOffset,
   kScaleB,
   kScaleBOffset,
+  kZeroColumns,
   kMask0,
   kMmaPoolSize = kMask0 + 8
 };
-// Inst::sub: A in tensor memory; imm: kind | scale-input-d << 8 | scale factors a row << 16.
-constexpr uint8_t kTensorA = 1;
+// Inst::sub: A in tensor memory, `.ws`; imm: kind | scale-input-d << 8 | scale factors a row << 16.
+constexpr uint8_t kTensorA = 1, kWeightStationary = 4;
 
 /// What an operand's descriptor covers, kept since a loop uses the same few again and again.
 struct Footprint {
@@ -763,6 +764,7 @@ void issue_mma(Warp& w, const Inst& i, int lane) {
   MmaForm form;
   form.cta_group = peer != nullptr ? 2 : 1;
   form.a_in_tensor_memory = tensor_a;
+  form.weight_stationary = op.weight_stationary = (i.sub & kWeightStationary) != 0;
   form.scale_factors = op.scale_factors = static_cast<uint8_t>(i.imm >> 16 & 0xff);
   judge(w, i, lane, check_instruction_descriptor(op.instruction, form));
   if (op.instruction.k96) {
@@ -779,7 +781,12 @@ void issue_mma(Warp& w, const Inst& i, int lane) {
   }
   // What a CTA has of D, and of A in tensor memory.
   const InstructionDescriptor share = peer != nullptr ? share_of_pair(op.instruction) : op.instruction;
-  judge(w, i, lane, check_tensor_memory(share, op.d, tensor_a ? &op.a_tensor : nullptr));
+  judge(w, i, lane, check_tensor_memory(share, op.d, tensor_a ? &op.a_tensor : nullptr, op.weight_stationary));
+  if (pool[kZeroColumns] != kNoOperand) {
+    const ZeroColumnMask mask = decode_zero_column_mask(lanes<uint64_t>(w.regs, pool[kZeroColumns])[lane]);
+    judge(w, i, lane, check_zero_column_mask(mask));
+    op.zero_columns = mask.columns(op.instruction.m, op.instruction.n);
+  }
   if (op.scale_factors != 0) {
     // Bits 31:30 are no part of the address here: CUTLASS keeps the byte in the word there, which the descriptor has.
     const auto scale_address = [&](uint32_t slot, uint32_t offset) {
@@ -799,7 +806,7 @@ void issue_mma(Warp& w, const Inst& i, int lane) {
   }
 
   std::vector<TensorRegion> regions;
-  add_regions(d_blocks(share, op.d), true, regions);
+  add_regions(d_blocks(share, op.d, op.weight_stationary), true, regions);
   std::vector<const char*> names{"D of the MMA"};
   if (tensor_a) {
     add_regions(a_blocks(share, op.a_tensor), false, regions);
@@ -835,7 +842,7 @@ void issue_mma(Warp& w, const Inst& i, int lane) {
   if (!op.enable_input_d && !masked && state(peer != nullptr ? even_of(cta) : cta).tensor.queue.empty()) {
     for (Cta* c : {item->first, item->second}) {
       if (c == nullptr) continue;
-      for (const TensorMemoryBlock& b : d_blocks(share, op.d)) {
+      for (const TensorMemoryBlock& b : d_blocks(share, op.d, op.weight_stationary)) {
         for (uint32_t l = b.lane; l < uint32_t{b.lane} + b.lanes; l++)
           std::memset(&state(*c).tensor.memory.cells[size_t{l} * kTensorMemoryColumns + b.column], machine::kPoison,
                       size_t{b.columns} * 4);
@@ -848,14 +855,15 @@ void issue_mma(Warp& w, const Inst& i, int lane) {
   const uint32_t rows = ((tensor_a ? 0u : m) + n) / form.cta_group;
   const uint64_t arithmetic = peer != nullptr && m == 128 ? n / 4 : n / 2;
   const uint64_t interval = std::max<uint64_t>(arithmetic, rows * 32 / timing.mma_shared_bytes_per_cycle);
-  uint64_t fixed = tensor_a ? timing.mma_fixed_tensor_a : m == 64 ? timing.mma_fixed_64 : timing.mma_fixed_128;
+  uint64_t fixed = tensor_a ? timing.mma_fixed_tensor_a : m < 128 ? timing.mma_fixed_64 : timing.mma_fixed_128;
   if (peer != nullptr && m == 128) fixed = tensor_a ? timing.mma_pair_128_tensor_a : timing.mma_pair_128;
   if (peer != nullptr && m == 256) fixed = tensor_a ? timing.mma_pair_256_tensor_a : timing.mma_pair_256;
   TensorEvent e{TensorEvent::Kind::Mma, &w, &i, bit};
   e.regions = &regions;
   e.reads_d = op.enable_input_d;
   e.amount = uint64_t{2} * m * n * op.instruction.k();
-  e.shape = uint64_t{m} << 48 | uint64_t{n} << 32 | (i.imm & 0xff) << 56 | uint64_t{op.d.lane} << 16 | op.d.column;
+  e.shape = uint64_t{op.weight_stationary} << 63 | uint64_t{m} << 48 | uint64_t{n} << 32 | (i.imm & 0xff) << 56 |
+            uint64_t{op.d.lane} << 16 | op.d.column;
   start(w, i, lane, peer, matrices, interval, fixed + arithmetic - timing.mbarrier_wakeup_async - timing.mbarrier_try,
         AsyncOpInfo::Kind::Mma, e, std::move(item));
 }
@@ -882,14 +890,15 @@ const char* name_of(TensorCopyForm::Shape shape) {
   return kNames[static_cast<size_t>(shape)];
 }
 
-/// a = tensor memory address, offset; b = descriptor; imm: TensorCopyForm::Shape.
+/// a = tensor memory address, offset; b = descriptor; imm: TensorCopyForm::Shape | bits of an element << 8.
 void issue_copy(Warp& w, const Inst& i, int lane) {
   const LaneMask bit = LaneMask{1} << lane;
   Cta* peer = check_active_group(w, i, bit, "tcgen05.cp");
   auto item = std::make_unique<TensorCoreItem>();
   item->kind = TensorCoreItem::Kind::Copy;
   set_ctas(*item, *w.cta, peer);
-  item->copy.shape = static_cast<TensorCopyForm::Shape>(i.imm);
+  item->copy.shape = static_cast<TensorCopyForm::Shape>(i.imm & 0xff);
+  item->copy.element_bits = static_cast<uint8_t>(i.imm >> 8);
   const TensorCopyForm& form = item->copy;
   item->at = tensor_cell(lanes<uint32_t>(w.regs, i.a)[lane] + static_cast<uint32_t>(i.offset));
   if (item->at.lane + form.span() > kTensorMemoryLanes) {
@@ -913,6 +922,15 @@ void issue_copy(Warp& w, const Inst& i, int lane) {
   std::vector<MatrixRead> matrices;
   const SmemDescriptor descriptor = decode_smem_descriptor(lanes<uint64_t>(w.regs, i.b)[lane]);
   item->units = check_operand(w, i, lane, descriptor, source, "tcgen05.cp", matrices).units;
+
+  if (form.element_bits == 4) {
+    w.cta->launch->report(
+        i, "advisory-descriptor",
+        fmt::format("{}: where a 4-bit element stands in its byte of tensor memory is told by a figure "
+                    "only (PTX Figure 195); here it is bits 5:2, as tcgen05.mma reads it",
+                    who(w, bit)),
+        {}, Severity::Note);
+  }
 
   const machine::TimingModel& timing = timing_of(*w.cta->launch);
   TensorEvent e{TensorEvent::Kind::Copy, &w, &i, bit};
@@ -1152,7 +1170,10 @@ uint64_t scale_factors_of(const ptx::Resolved& r, MmaKind kind) {
 std::string decode_mma(DecodeContext& c, const ptx::Resolved& r, const ptx::Statement& s, Inst* inst) {
   using Kind = ptx::Operand::Kind;
   set_group(r, inst);
-  if (r.has("ashift")) return "A shifted by a row is not emulated yet";
+  if (r.has("ashift"))
+    return "A shifted by a row is not emulated: the manual does not say whether a row gets the one before or behind it";
+  const bool weight_stationary = r.spec->name == "tcgen05.mma.ws";
+  if (weight_stationary) inst->sub |= kWeightStationary;
   std::vector<uint32_t> pool(kMmaPoolSize, kNoOperand);
   const auto tensor_address = [&](const ptx::Operand& o, uint32_t slot, uint32_t offset) {
     const machine::MemoryOperand m = c.address(o, ptx::Space::Generic);
@@ -1180,7 +1201,7 @@ std::string decode_mma(DecodeContext& c, const ptx::Resolved& r, const ptx::Stat
       if (s.operands[next].kind != Kind::Address) return "scale factors are at an address in tensor memory";
       if (!tensor_address(s.operands[next++], slot, offset)) return "a tensor memory address is 32 bits wide";
     }
-  } else if (s.operands[next].kind == Kind::Vector) {
+  } else if (s.operands[next].kind == Kind::Vector && !weight_stationary) {
     const auto& mask = s.operands[next].elements;
     const size_t size = of_pair(*inst) ? 8 : 4;
     if (mask.size() != size) {
@@ -1193,7 +1214,10 @@ std::string decode_mma(DecodeContext& c, const ptx::Resolved& r, const ptx::Stat
   if (c.width(s.operands[next], Type::Pred) != 0) return "enable-input-d is a predicate";
   pool[kEnable] = c.source(s.operands[next++], Type::Pred);
   uint64_t scale = 0;
-  if (next < s.operands.size()) {
+  if (weight_stationary && next < s.operands.size()) {
+    if (c.width(s.operands[next], Type::B64) != 8) return "zero-column-mask-desc is 64 bits wide";
+    pool[kZeroColumns] = c.source(s.operands[next++], Type::B64);
+  } else if (next < s.operands.size()) {
     if (s.operands[next].kind != Kind::Integer || s.operands[next].bits > 15)
       return "scale-input-d is a constant from 0 to 15";
     if (kind != MmaKind::F16 && kind != MmaKind::Tf32) return "scale-input-d goes with kind::f16 and kind::tf32 only";
@@ -1211,8 +1235,6 @@ std::string decode_mma(DecodeContext& c, const ptx::Resolved& r, const ptx::Stat
 
 std::string decode_copy(DecodeContext& c, const ptx::Resolved& r, const ptx::Statement& s, Inst* inst) {
   using Shape = TensorCopyForm::Shape;
-  if (r.has("b8x16") || r.has("b6x16_p32") || r.has("b4x16_p64"))
-    return "a copy that converts 4-bit or 6-bit elements is not emulated yet";
   const bool pairs = r.has("warpx2::02_13") || r.has("warpx2::01_23"), four = r.has("warpx4");
   if (pairs != r.has("64x128b") || four != r.has("32x128b"))
     return ".64x128b goes with .warpx2::02_13 or .warpx2::01_23, .32x128b with .warpx4, and the others with none of "
@@ -1231,7 +1253,7 @@ std::string decode_copy(DecodeContext& c, const ptx::Resolved& r, const ptx::Sta
   inst->a = m.slot;
   inst->offset = m.offset;
   inst->b = c.source(s.operands[1], Type::B64);
-  inst->imm = static_cast<uint64_t>(shape);
+  inst->imm = static_cast<uint64_t>(shape) | (r.has("b4x16_p64") ? 4u : r.has("b6x16_p32") ? 6u : 8u) << 8;
   inst->cost = c.timing().mbarrier_op;
   set_group(r, inst);
   return {};

@@ -424,6 +424,44 @@ TEST(TensorCopyTest, EveryShapePutsItsRowsWhereTheyBelong) {
   }
 }
 
+// 16 elements and padding of shared memory become 16 bytes; each shape with each format, against the bits one by one.
+TEST(TensorCopyTest, NarrowElementsAreWidened) {
+  for (const Copy& c : kCopies) {
+    for (const uint32_t bits : {4u, 6u}) {
+      const std::string shape = std::string(c.shape) + (bits == 4 ? ".b8x16.b4x16_p64" : ".b8x16.b6x16_p32");
+      Copy narrow = c;
+      narrow.shape = shape.c_str();
+      PairKernel p = copy_kernel(narrow, 1, 0);
+      const uint32_t lbo = (c.rows + 7) / 8 * 144;
+      std::vector<uint32_t> expected(size_t{c.rows} * c.words, 0);
+      for (uint32_t row = 0; row < c.rows; row++) {
+        for (uint32_t unit = 0; unit < c.words / 4; unit++) {
+          uint32_t* words = &p.in[unit * lbo / 4 + row / 8 * 36 + row % 8 * 4];
+          for (uint32_t w = 0; w < 4; w++) words[w] = (row * 8 + unit * 4 + w) * 0x9e3779b9u;
+          for (uint32_t e = 0; e < 16; e++) {
+            for (uint32_t b = 0; b < bits; b++) {
+              const uint32_t at = e * bits + b, bit = words[at / 32] >> at % 32 & 1;
+              expected[row * c.words + unit * 4 + e / 4] |= bit << (e % 4 * 8 + b + (bits == 4 ? 2 : 0));
+            }
+          }
+        }
+      }
+      const Outcome o = run(p.kernel());
+      SCOPED_TRACE(shape);
+      if (bits == 4) {
+        EXPECT_TRUE(reports(o, "advisory-descriptor", "// cp", "told by a figure only"));
+      } else {
+        EXPECT_TRUE(clean(o));
+      }
+      for (uint32_t lane = 0; lane < kLanes; lane++) {
+        const uint32_t row = c.row_of(lane);
+        for (uint32_t word = 0; row != kNone && word < c.words; word++)
+          ASSERT_EQ(o.out[size_t{lane} * 8 + word], expected[row * c.words + word]) << "lane " << lane << ' ' << word;
+      }
+    }
+  }
+}
+
 TEST(TensorCopyTest, TheFourRowsMayStartAtAnyLaneOfAQuarter) {
   PairKernel p = copy_kernel(kCopies[2], 2, 0);
   p.issue = "add.u32 %r14, %r14, " + number(31u << 16) + ";\n" + p.issue;
@@ -456,7 +494,8 @@ TEST_P(TensorCopyRefusalTest, CannotBeEmulated) {
 }
 INSTANTIATE_TEST_SUITE_P(
     All, TensorCopyRefusalTest,
-    ::testing::Values(std::pair{"tcgen05.cp.cta_group::1.128x128b.b8x16.b6x16_p32 [%r1], %rd1;", "converts 4-bit"},
+    ::testing::Values(std::pair{"tcgen05.cp.cta_group::1.128x128b.b8x16 [%r1], %rd1;",
+                                "needs one of .b6x16_p32 or .b4x16_p64"},
                       std::pair{"tcgen05.cp.cta_group::1.64x128b [%r1], %rd1;", ".64x128b goes with"},
                       std::pair{"tcgen05.cp.cta_group::1.128x128b.warpx4 [%r1], %rd1;", ".32x128b with .warpx4"},
                       std::pair{"tcgen05.cp.cta_group::1.128x128b [%r1], %r2;", "descriptor is 64 bits wide"}));

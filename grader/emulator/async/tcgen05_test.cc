@@ -815,7 +815,16 @@ INSTANTIATE_TEST_SUITE_P(
                 "scale factors are at an address in tensor memory"},
         Refused{"tcgen05.mma.cta_group::1.kind::mxf4.block_scale [%r1], %rd1, %rd2, %r2, [%r3], [%rd4], %p1;",
                 "address is 32 bits wide"},
-        Refused{"tcgen05.mma.cta_group::1.kind::f16.ashift [%r1], [%r3], %rd2, %r2, %p1;", "not emulated yet"},
+        Refused{"tcgen05.mma.cta_group::1.kind::f16.ashift [%r1], [%r3], %rd2, %r2, %p1;",
+                "whether a row gets the one before or behind it"},
+        Refused{"tcgen05.mma.sp.cta_group::1.kind::f16 [%r1], %rd1, %rd2, [%r3], %r2, %p1;",
+                "tcgen05.mma.sp is not supported yet"},
+        Refused{"tcgen05.mma.ws.sp.cta_group::1.kind::i8.collector::b2::use [%r1], %rd1, %rd2, [%r3], %r2, %p1, %rd3;",
+                "tcgen05.mma.ws.sp is not supported yet"},
+        Refused{"tcgen05.mma.ws.cta_group::1.kind::f16 [%r1], %rd1, %rd2, %r2, %p1, %r3;",
+                "zero-column-mask-desc is 64 bits wide"},
+        Refused{"tcgen05.mma.ws.cta_group::2.kind::f16 [%r1], %rd1, %rd2, %r2, %p1;",
+                "tcgen05.mma.ws does not take modifier '.cta_group::2'"},
         Refused{"tcgen05.mma.cta_group::1.kind::f16 [%r1], %r3, %rd2, %r2, %p1;", "descriptor is 64 bits wide"},
         Refused{"tcgen05.mma.cta_group::1.kind::f16 [%rd1], %rd2, %rd2, %r2, %p1;", "address is 32 bits wide"},
         Refused{"tcgen05.mma.cta_group::1.kind::f16 [%r1], %rd1, %rd2, %r2, %p1, 16;", "a constant from 0 to 15"},
@@ -850,9 +859,12 @@ struct Product {
   bool swizzled = false;  ///< 128-byte swizzle, else none
   bool a_in_tensor_memory = false;
   bool negate_a = false, negate_b = false;
-  bool accumulate = false;                ///< enable-input-d of the first MMA
-  uint32_t scale = 0;                     ///< scale-input-d; 0: the operand is left out
-  uint32_t half = 0;                      ///< lane of D and A: 0, or 16 for M = 64
+  bool accumulate = false;         ///< enable-input-d of the first MMA
+  uint32_t scale = 0;              ///< scale-input-d; 0: the operand is left out
+  uint32_t half = 0;               ///< lane of D and A: 0, or 16 for M = 64
+  bool weight_stationary = false;  ///< `.ws`, with any of its three M
+  uint64_t zero_columns = 0;       ///< of .ws: zero-column mask descriptor; 0: the operand is left out
+  bool (*is_zero)(uint32_t column) = [](uint32_t) { return false; };  ///< that this descriptor means
   std::array<uint32_t, 4> disabled = {};  ///< disable-output-lane; all 0: the operand is left out
   std::string late;                       ///< thread 0 does this between the last MMA and the commit
   std::string meanwhile;                  ///< warp 0 does this before it waits, thread 0 behind the commit
@@ -877,7 +889,7 @@ struct Product {
   }
   /// Row of D and of A that a lane holds, or -1.
   int row_of(uint32_t lane) const {
-    if (m == 128) return static_cast<int>(lane);
+    if (m == 128 || weight_stationary) return static_cast<int>(lane);
     return lane % 32 / 16 == half / 16 ? static_cast<int>(lane / 32 * 16 + lane % 16) : -1;
   }
   bool is_disabled(uint32_t lane) const { return (disabled[lane / 32] >> lane % 32 & 1) != 0; }
@@ -942,16 +954,21 @@ struct Product {
       const int row = row_of(lane);
       for (uint32_t column = 0; column < n; column++) {
         const double old = first_d(lane, column);
-        if (row < 0 || is_disabled(lane)) {
+        // With .ws the lanes behind the first M hold further columns of the same rows.
+        const uint32_t columns_in_lane = weight_stationary ? n * m / 128 : n;
+        if (row < 0 || is_disabled(lane) || column >= columns_in_lane) {
           d.push_back(cell(old));
           continue;
         }
+        const uint32_t of_row = weight_stationary ? lane % m : static_cast<uint32_t>(row);
+        const uint32_t of_column = weight_stationary ? lane / m * columns_in_lane + column : column;
         double sum = accumulate ? std::ldexp(old, -static_cast<int>(scale)) : 0;
         for (uint32_t k_element = 0; k_element < k(); k_element++) {
           // Each step scales what the steps before have left.
           const uint32_t per_step = k() / steps;
           if (k_element > 0 && k_element % per_step == 0) sum = std::ldexp(sum, -static_cast<int>(scale));
-          sum += (negate_a != negate_b ? -1 : 1) * a(static_cast<uint32_t>(row), k_element) * b(column, k_element);
+          if (is_zero(of_column)) continue;
+          sum += (negate_a != negate_b ? -1 : 1) * a(of_row, k_element) * b(of_column, k_element);
         }
         d.push_back(cell(sum));
       }
@@ -991,8 +1008,10 @@ struct Product {
     std::string mmas;
     for (uint32_t step = 0; step < steps; step++) {
       if (step == 1) mmas += "setp.eq.u32 %p4, 0, 0;\n";
-      mmas += fill("tcgen05.mma.cta_group::1.kind::$kind [%r14], $a, %rd6, %r12$mask, %p4$scale; // mma\n",
+      mmas += fill("tcgen05.mma$ws.cta_group::1.kind::$kind [%r14], $a, %rd6, %r12$mask, %p4$scale$zero; // mma\n",
                    {{"kind", kind()},
+                    {"ws", weight_stationary ? ".ws" : ""},
+                    {"zero", zero_columns == 0 ? "" : ", " + number(zero_columns)},
                     {"a", a_in_tensor_memory ? "[%r13+" + number(uint64_t{step} * 8) + "]" : "%rd5"},
                     {"mask", disabled == std::array<uint32_t, 4>{} ? "" : ", {%r40, %r41, %r42, %r43}"},
                     {"scale", scale == 0 ? "" : ", " + number(scale)}});
@@ -1215,6 +1234,89 @@ TEST(MmaTest, TheOldDIsScaledDown) {
     p.steps = 3;
     expect_product(p);
   }
+}
+
+// .ws: D in layouts D, E and G (PTX §9.7.16.10.5), each with all N.
+TEST(MmaTest, WeightStationaryPutsBlocksOfColumnsBelowEachOther) {
+  for (const MmaType type : {MmaType::F16, MmaType::Bf16, MmaType::Tf32}) {
+    for (const uint32_t m : {32u, 64u, 128u}) {
+      for (const uint32_t n : {64u, 128u, 256u}) {
+        for (const bool accumulate : {false, true}) {
+          Product p;
+          p.weight_stationary = true;
+          p.type = type;
+          p.m = m;
+          p.n = n;
+          p.steps = 2;
+          p.swizzled = accumulate;
+          p.accumulate = accumulate;
+          SCOPED_TRACE(::testing::Message() << to_string(type) << ' ' << m << ' ' << n);
+          expect_product(p);
+        }
+      }
+    }
+  }
+  Product p;
+  p.weight_stationary = p.a_in_tensor_memory = true;
+  p.d_type = MmaType::F16;
+  expect_product(p);
+}
+
+// The third example of PTX §9.7.16.4.3: three columns are zero and four used, from the start in the first half of N,
+// the other way round in the second.
+TEST(MmaTest, WeightStationaryTakesSomeColumnsForZero) {
+  for (const auto& schedule : schedules(1)) {
+    Product p;
+    p.weight_stationary = true;
+    p.m = p.n = 64;
+    p.steps = 1;
+    p.schedule = schedule;
+    p.zero_columns = uint64_t{1} << 32 | uint64_t{1} << 39 | uint64_t{2} << 40 | uint64_t{3} << 48;
+    p.is_zero = [](uint32_t column) { return column < 32 ? column % 7 < 3 : column % 32 % 7 >= 4; };
+    const Outcome o = run(p.kernel());
+    EXPECT_TRUE(reports(o, "advisory-descriptor", "// mma", "exchange the two spans"));
+    EXPECT_EQ(p.result(o), p.expected());
+    p.zero_columns &= ~(uint64_t{1} << 39);  // no mask is generated
+    p.is_zero = Product().is_zero;
+    expect_product(p);
+  }
+  Product p;
+  p.weight_stationary = true;
+  p.steps = 1;
+  p.zero_columns = uint64_t{2} << 56;
+  EXPECT_TRUE(reports(run(p.kernel()), "bad-descriptor", "// mma", "column shift = 2 (bits 61:56)"));
+}
+
+TEST(MmaTest, WeightStationaryHasOperandsOfItsOwn) {
+  Product p;
+  p.weight_stationary = true;
+  p.steps = 1;
+  p.n = 24;
+  EXPECT_TRUE(reports(run(p.kernel()), "bad-descriptor", "// mma", ".ws and cta_group::1 takes 64, 128 or 256"));
+  p.n = 64;
+  p.m = 64;
+  p.half = 16;
+  EXPECT_TRUE(reports(run(p.kernel()), "bad-descriptor", "// mma", "D: lane = 16; M = 64 takes lane 0"));
+  p.half = 0;
+  p.a_in_tensor_memory = true;
+  EXPECT_TRUE(reports(run(p.kernel()), "bad-descriptor", "// mma", "where an A of M = 64 is with .ws"));
+}
+
+TEST(MmaTest, TheWatcherOfWeightStationaryIsToldAllLanes) {
+  TensorRecorder seen;
+  Product p;
+  p.weight_stationary = true;
+  p.m = 32;
+  p.n = 128;
+  p.steps = 1;
+  p.observer = &seen;
+  ASSERT_TRUE(clean(run(p.kernel())));
+  const auto* mma = seen.find(TensorEvent::Kind::Mma);
+  ASSERT_NE(mma, nullptr);
+  ASSERT_EQ(mma->regions.size(), 1u);
+  EXPECT_EQ(mma->regions[0].halves, 0xffu);
+  EXPECT_EQ(mma->regions[0].columns, 32u);
+  EXPECT_NE(mma->shape >> 63, 0u) << "an MMA of the same size without .ws has D elsewhere";
 }
 
 TEST(MmaTest, EveryScheduleGivesTheSameResult) {

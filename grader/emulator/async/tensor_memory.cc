@@ -120,17 +120,43 @@ std::array<uint32_t, 4> TensorCopyForm::lanes(uint32_t row, uint32_t& count) con
   }
 }
 
+namespace {
+
+constexpr uint32_t kUnitWords = 4;
+
+/// 16 elements of `bits` bits become bytes.
+void widen(const std::byte* unit, uint32_t bits, uint32_t (&words)[kUnitWords]) {
+  uint64_t packed[2];
+  std::memcpy(packed, unit, sizeof packed);
+  std::memset(words, 0, sizeof words);
+  const uint32_t place = 6 - bits;
+  for (uint32_t e = 0; e < 16; e++) {
+    const uint32_t bit = e * bits;
+    uint64_t from = packed[bit / 64] >> bit % 64;
+    if (bit % 64 + bits > 64) from |= packed[1] << (64 - bit % 64);
+    words[e / 4] |= static_cast<uint32_t>(from & ((1u << bits) - 1)) << (e % 4 * 8 + place);
+  }
+}
+
+}  // namespace
+
 void tensor_copy(const TensorCopyForm& form, const std::byte* shared, const std::vector<uint32_t>& units,
                  uint32_t* cells, TensorCell at) {
-  constexpr uint32_t kUnitWords = 4;
   const uint32_t units_per_row = form.columns() / kUnitWords;
   for (uint32_t row = 0; row < form.rows(); row++) {
     uint32_t count = 0;
     const std::array<uint32_t, 4> lanes = form.lanes(row, count);
-    for (uint32_t k = 0; k < count; k++) {
-      for (uint32_t u = 0; u < units_per_row; u++) {
+    for (uint32_t u = 0; u < units_per_row; u++) {
+      const std::byte* unit = shared + units[size_t{row} * units_per_row + u];
+      uint32_t words[kUnitWords];
+      if (form.element_bits == 8) {
+        std::memcpy(words, unit, sizeof words);
+      } else {
+        widen(unit, form.element_bits, words);
+      }
+      for (uint32_t k = 0; k < count; k++) {
         std::memcpy(cells + size_t{at.lane + lanes[k]} * kTensorMemoryColumns + at.column + size_t{u} * kUnitWords,
-                    shared + units[size_t{row} * units_per_row + u], kUnitWords * sizeof(uint32_t));
+                    words, sizeof words);
       }
     }
   }

@@ -70,6 +70,10 @@ struct TensorCopyForm {
   /// `.shape` with its `.multicast`.
   enum class Shape : uint8_t { C128x256b, C4x256b, C128x128b, C64x128b02_13, C64x128b01_23, C32x128b };
   Shape shape = Shape::C128x256b;  ///< as above
+  /// Bits of an element in shared memory: 8 where bytes are copied as they are; 4 (`.b8x16.b4x16_p64`) or 6
+  /// (`.b8x16.b6x16_p32`) where 16 elements, packed from bit 0 of 16 bytes, become a byte each (§9.7.16.9.1): in bits
+  /// 5:2 of it or 5:0, the others 0, as tcgen05.mma takes A from tensor memory (mma_formats.h).
+  uint8_t element_bits = 8;
 
   /// Of the source: 128, 64, 32 or 4.
   uint32_t rows() const;

@@ -496,6 +496,24 @@ std::string decode_mov(DecodeContext& context, const Resolved& resolved, const S
   return attach(form, statement, inst);
 }
 
+/// cvt.rs.satfinite.{…}x4.f32 d, {a, b, e, f}, random bits.
+std::string decode_cvt_four(DecodeContext& context, const AluForm& form, const Statement& statement, Inst* inst) {
+  const auto& operands = statement.operands;
+  const Operand &d = operands[0], &values = operands[1];
+  if (values.kind != Operand::Kind::Vector || values.elements.size() != 4) return "this cvt takes {a, b, e, f}";
+  if (d.kind != Operand::Kind::Sink && context.narrow(d) != (ptx::size_of(form.type) == 2))
+    return "the destination register has the width of ." + std::string(ptx::to_string(form.type));
+  uint32_t* const fields[] = {&inst->a, &inst->b, &inst->c, &inst->x};
+  for (size_t i = 0; i < 4; ++i) {
+    if (context.width(values.elements[i], Type::F32) != 4) return "the values are registers of 32 bits";
+    *fields[i] = source(context, values.elements[i], Type::F32);
+  }
+  if (context.width(operands[2], Type::B32) != 4) return "the random bits are a register of 32 bits";
+  inst->e = source(context, operands[2], Type::B32);
+  inst->d = context.destination(d, 4);
+  return attach(form, statement, inst);
+}
+
 /// cvt{.rounding}{.ftz}{.sat}.dtype.atype d, a and the packed forms d, a, b{, random bits} (PTX §9.7.9.21).
 std::string decode_cvt(DecodeContext& context, const Resolved& resolved, const Statement& statement, Inst* inst) {
   AluForm form = form_of(resolved);
@@ -504,6 +522,7 @@ std::string decode_cvt(DecodeContext& context, const Resolved& resolved, const S
   inst->sub = static_cast<uint8_t>(form.rounding);
   inst->width = static_cast<uint8_t>((form.ftz ? kCvtFtz : 0) | (form.sat ? kCvtSat : 0) | (form.relu ? kCvtRelu : 0) |
                                      (form.satfinite ? kCvtSatfinite : 0));
+  if (form.type >= Type::E4M3x4 && form.type <= Type::E3M2x4) return decode_cvt_four(context, form, statement, inst);
   const bool packed = form.from == Type::F32 && ptx::size_of(form.type) <= 4 && form.type != Type::F32 &&
                       form.type != Type::TF32 && form.type != Type::F16 && form.type != Type::BF16 &&
                       !is_integer(form.type);

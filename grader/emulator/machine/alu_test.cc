@@ -215,8 +215,10 @@ uint64_t random_bits(std::mt19937_64& random, Type t) {
   return bits == 64 ? v : v & ((uint64_t{1} << bits) - 1);
 }
 
-/// Runs `opcode d, a, b, …` on edges and random values and compares every lane with `reference`.
-void check(const std::string& opcode, Type d, const std::vector<Type>& sources, const Reference& reference) {
+/// Runs `opcode d, a, b, …` on edges and random values and compares every lane with `reference`. The first `grouped`
+/// sources stand in a vector, `{a, b}`.
+void check(const std::string& opcode, Type d, const std::vector<Type>& sources, const Reference& reference,
+           size_t grouped = 0) {
   SCOPED_TRACE(opcode);
   std::mt19937_64 random(std::hash<std::string>()(opcode));
   for (const bool base : {false, true}) {
@@ -230,6 +232,12 @@ void check(const std::string& opcode, Type d, const std::vector<Type>& sources, 
       for (size_t i = 0; i < sources.size(); ++i) {
         m.declare(static_cast<uint32_t>(i + 1), sources[i]);
         operands.push_back(reg(static_cast<uint32_t>(i + 1)));
+      }
+      if (grouped > 0) {
+        const auto first = operands.begin() + 1, end = first + static_cast<std::ptrdiff_t>(grouped);
+        const Operand vector = group(Operand::Kind::Vector, {first, end});
+        operands.erase(first, end);
+        operands.insert(operands.begin() + 1, vector);
       }
       std::vector<Lane> inputs(kWarpSize);
       std::vector<uint128> before(kWarpSize);
@@ -972,6 +980,64 @@ TEST(Alu, StochasticRounding) {
       }
     }
   }
+}
+
+TEST(Alu, StochasticRoundingOfFour) {
+  struct Case {
+    const char* name;
+    Narrow format;
+    int part;
+  };
+  for (const Case& c : {Case{"e4m3x4", {4, 3, 7, false, true}, 8}, Case{"e5m2x4", {5, 2, 15, true, true}, 8},
+                        Case{"e2m1x4", {2, 1, 1, false, false}, 4}, Case{"e2m3x4", {2, 3, 1, false, false}, 8},
+                        Case{"e3m2x4", {3, 2, 3, false, false}, 8}}) {
+    const NarrowTable table(c.format);
+    const int width = 1 + c.format.exponent_bits + c.format.mantissa_bits;
+    for (const bool relu : {false, true}) {
+      const auto convert = [&](uint64_t bits, uint64_t random) -> uint64_t {
+        const double x = f32(bits);
+        if (std::isnan(x)) return c.format.has_nan ? 0x7f : table.values.size() - 1;
+        if (std::signbit(x) && relu) return 0;
+        const uint64_t sign = uint64_t{std::signbit(x)} << (width - 1);
+        const auto above = std::upper_bound(table.values.begin(), table.values.end(), std::fabs(x));
+        if (above == table.values.end()) return sign | (table.values.size() - 1);
+        // Where x lies between two neighbours, in 2^16th of their distance, plus the random bits: a carry rounds up.
+        const double part = (std::fabs(x) - above[-1]) / (above[0] - above[-1]) * 65536;
+        const bool up = std::floor(part) + static_cast<double>(random) >= 65536;
+        return sign | static_cast<uint64_t>(above - table.values.begin() - (up ? 0 : 1));
+      };
+      const auto reversed = [](uint64_t bits) {
+        uint64_t out = 0;
+        for (int i = 0; i < 16; ++i) out |= (bits >> i & 1) << (15 - i);
+        return out;
+      };
+      check(
+          std::string("cvt.rs.") + (relu ? "relu." : "") + "satfinite." + c.name + ".f32",
+          c.part == 4 ? Type::B16 : Type::B32, {Type::F32, Type::F32, Type::F32, Type::F32, Type::B32},
+          [&](const Lane& v) {
+            const auto byte = [&](int i) { return v[4] >> 8 * i & 0xff; };
+            const uint64_t high = c.part == 4 ? byte(3) << 8 | byte(1) : byte(3) << 8 | byte(2);
+            const uint64_t low = c.part == 4 ? byte(2) << 8 | byte(0) : byte(1) << 8 | byte(0);
+            return convert(v[0], reversed(high)) << 3 * c.part | convert(v[1], high) << 2 * c.part |
+                   convert(v[2], reversed(low)) << c.part | convert(v[3], low);
+          },
+          4);
+    }
+  }
+  // What the forms take.
+  Machine m;
+  for (uint32_t r = 1; r < 6; ++r) m.declare(r, Type::F32);
+  const auto run = [&m](const char* opcode, size_t count, Type d) {
+    m.declare(0, d);
+    std::vector<Operand> values;
+    for (size_t i = 0; i < count; ++i) values.push_back(reg(static_cast<uint32_t>(i + 1)));
+    return m.run(statement(opcode, {reg(0), group(Operand::Kind::Vector, values), reg(5)}));
+  };
+  EXPECT_EQ(run("cvt.rs.satfinite.e4m3x4.f32", 4, Type::B32), "");
+  EXPECT_NE(run("cvt.rs.satfinite.e4m3x4.f32", 4, Type::B16), "");
+  EXPECT_NE(run("cvt.rs.satfinite.e4m3x4.f32", 2, Type::B32), "");
+  EXPECT_NE(run("cvt.rs.satfinite.e2m1x4.f32", 4, Type::B32), "");
+  EXPECT_NE(run("cvt.rs.e4m3x4.f32", 4, Type::B32), "") << "ptxas asks for .satfinite";
 }
 
 TEST(Alu, SetWritesShortFloats) {

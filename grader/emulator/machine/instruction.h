@@ -36,7 +36,7 @@ inline constexpr uint32_t kNoOperand = 0xffffffffu;
 inline constexpr uint8_t kSyncNone = 0, kSyncAligned = 1, kSyncMask = 2;
 
 /// One decoded instruction. Field use is the handler's business; these are the conventions:
-/// d destination, e second destination, a b c x sources, in the order of the PTX operands.
+/// d destination, e second destination (or a fifth source), a b c x sources, in the order of the PTX operands.
 struct Inst {
   Handler fn = nullptr;          ///< executes it
   Handler watched_fn = nullptr;  ///< the same for a launch whose accesses are observed; `fn` where that is one for both

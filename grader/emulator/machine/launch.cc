@@ -359,6 +359,15 @@ class Runner : public LaunchQueue {
         case SpecialRegister::DynamicSmemSize:
           all(c.dynamic_smem);
           break;
+        case SpecialRegister::Envreg0:
+          all(0);
+          break;
+        case SpecialRegister::Envreg1:
+          all(c.grid_workspace >> 32);
+          break;
+        case SpecialRegister::Envreg2:
+          all(c.grid_workspace & 0xffffffff);
+          break;
         case SpecialRegister::ReservedSmemBegin:
           all(0);
           break;

@@ -12,6 +12,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <string>
 #include <vector>
@@ -44,6 +45,7 @@ struct Allocation {
   std::byte* host = nullptr;  ///< its bytes in this process
   std::string name;           ///< for messages: "in", "module variable kConfig"; may be empty
   bool writable = true;       ///< false: a store by the kernel is a fault (constants)
+  bool adopted = false;       ///< memory of the host, not of the arena
 };
 
 /// The arena. Not thread-safe.
@@ -57,10 +59,17 @@ class GlobalMemory {
   /// `size` bytes (0 is made 1), 512-byte aligned, poisoned, with unmapped guard space behind. Returns nullptr if the
   /// arena is full.
   const Allocation* allocate(uint64_t size, std::string name, bool writable = true);
+  /// Makes `size` bytes of this process, which begin at `host`, an allocation at the same address, until it is freed.
+  /// nullptr: some of them are one, or lie where kernels see shared or local memory.
+  const Allocation* adopt(std::byte* host, uint64_t size, std::string name, bool writable = true);
   /// Frees the allocation that starts at `base`; false if there is none.
   bool free(uint64_t base);
   /// Frees every allocation.
   void free_all();
+  /// From now on the addresses of what is freed rest before they are used again, so that an access through an old
+  /// pointer finds nothing there. So rest the last `blocks` allocations, as many as fit into `bytes` (with their
+  /// guards); one larger than half of that does not, and a full arena takes all back. Both 0, as at first: none rests.
+  void set_quarantine(uint64_t bytes, size_t blocks);
   /// Gives the allocation that starts at `base` another name; none there: nothing happens.
   void rename(uint64_t base, std::string name);
 
@@ -76,12 +85,23 @@ class GlobalMemory {
   uint64_t bytes_in_use() const { return in_use_; }
 
  private:
+  struct Range {
+    uint64_t size, base;  // padded size
+  };
+  void end_rest(uint64_t bytes, size_t blocks);
+  void merge_holes();
+  /// An adopted allocation of which something lies in [base, base + size).
+  const Allocation* adopted_in(uint64_t base, uint64_t size) const;
   const Allocation* find_slow(uint64_t address, uint64_t bytes) const;
   std::map<uint64_t, Allocation> allocations_;  // by base
   std::multimap<uint64_t, uint64_t> holes_;     // padded size → base, for reuse
+  std::deque<Range> resting_;                   // freed, oldest first
+  uint64_t resting_bytes_ = 0, quarantine_bytes_ = 0;
+  size_t quarantine_blocks_ = 0;
   mutable const Allocation* last_ = nullptr;
   std::byte* arena_ = nullptr;
   uint64_t arena_size_ = 0, next_ = 0, in_use_ = 0;
+  size_t adopted_ = 0;  // how many of the allocations are
 };
 
 }  // namespace handoff::machine

@@ -124,13 +124,20 @@ const char* region_name(Region r) { return r == Region::Global ? "global" : r ==
                                              describe_lanes(w, LaneMask{1} << lane), verb, bytes, where, bytes));
 }
 
+/// The system's part of shared memory is out of bounds, but not for a kernel that asks where it is, as
+/// cooperative_groups does.
+bool knows_reserved_region(const Program& program) {
+  return std::any_of(program.specials.begin(), program.specials.end(),
+                     [](const Program::Special& s) { return s.which == SpecialRegister::ReservedSmemBegin; });
+}
+
 Target resolve_shared(Warp& w, int lane, uint64_t address, bool own_only, uint32_t bytes, const char* verb) {
   const uint32_t offset = static_cast<uint32_t>(address) & kSharedOffsetMask;
   Cta* owner = shared_owner(w, static_cast<uint32_t>(address), own_only, [&] {
     return fmt::format("{} {} {} bytes at", describe_lanes(w, LaneMask{1} << lane), verb, bytes);
   });
   if ((offset & (bytes - 1)) != 0) fault_misaligned(w, lane, offset, Region::Shared, bytes, verb);
-  if (offset < kSharedBase || offset + bytes > owner->smem.size())
+  if ((offset < kSharedBase && !knows_reserved_region(*w.cta->launch->program)) || offset + bytes > owner->smem.size())
     fault_bounds(w, lane, offset, Region::Shared, bytes, verb);
   return {owner->smem.data() + offset, Region::Shared, owner, offset};
 }

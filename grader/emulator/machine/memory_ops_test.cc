@@ -71,6 +71,18 @@ std::string show(const std::string& reg, const std::string& r) {
   return "st.global.u64 [%mine8], " + r + ";\n";
 }
 
+TEST(SharedMemory, TheSystemsPartIsForThoseWhoAskWhereItIs) {
+  const Outcome outcome = run_body(
+      "mov.u32 %r1, %reserved_smem_offset_1;\nmov.u32 %r2, %reserved_smem_offset_end;\nshl.b32 %r3, %lane, 2;\n"
+      "add.u32 %r1, %r1, %r3;\nst.shared.u32 [%r1], %lane;\nld.shared.u32 %r4, [%r1+-4];\n"
+      "st.global.u32 [%mine], %r4;\nsub.u32 %r2, %r2, %r1;\nst.global.u32 [%mine+128], %r2;\n");
+  expect_ok(outcome);
+  EXPECT_EQ(outcome.out[5], 4u);
+  EXPECT_GE(outcome.out[32], 288u) << "what cooperative_groups counts on";
+  EXPECT_THAT(run_body("mov.u32 %r1, 512;\nst.shared.u32 [%r1], 1;\n").problem(),
+              HasSubstr("below the CTA's shared memory"));
+}
+
 TEST(MemoryOps, EveryScalarWidthInEverySpace) {
   for (const Place& place : places()) {
     for (const Scalar& t : kScalars) {

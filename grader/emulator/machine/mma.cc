@@ -1,11 +1,13 @@
 // Tested by mma_test.cc.
 //
-// mma.sync (PTX §9.7.14.5.7-8, .14): D = A·B + C on matrices that the registers of a warp hold between them, m16n8k8
-// and m16n8k16 with f16 or bf16 factors and f32 sums. A is row-major, B column-major. With lane t = 4·g + q:
+// mma.sync (PTX §9.7.14.5.1-10, .14): D = A·B + C on matrices that the registers of a warp hold between them. A is
+// row-major, B column-major. All layouts of the manual are one: a register holds p factors side by side, four of 8
+// bits, two of 16 bits, one of 32 or 64, and with lane t = 4·g + q, in matrices of 8 or 16 rows (i = 0, or 0 and 1; I
+// of them)
 //
-//   A   register 2j + i, half h: row g + 8i, column 8j + 2q + h
-//   B   register j, half h: row 8j + 2q + h, column g
-//   C, D   register 2i + h: row g + 8i, column 2q + h
+//   A   register I·j + i, part h: row g + 8i, column 4p·j + p·q + h
+//   B   register j, part h: row 4p·j + p·q + h, column g
+//   C, D   register 2i + h: row g + 8i, column 2q + h; of f16 register i, half h
 //
 // Arithmetic. The manual promises single precision "at least" for the products and leaves the order of the sum and its
 // rounding open (§9.7.14.5.14). Published tests of Volta, Ampere and Hopper tensor cores (Fasi, Higham, Mikaitis,
@@ -13,11 +15,14 @@
 // to the largest exponent among them, cut off below kExtraBits bits beyond a binary32's last one, added exactly, and
 // the sum is cut off to binary32. Subnormal numbers are kept. The exponent of a product is the sum of its factors'
 // exponents: it is not normalised first. A NaN, an infinity times zero and a sum of infinities of both signs give the
-// canonical NaN; an exact zero is +0. docs/fidelity.md says what a chip has confirmed.
+// canonical NaN; an exact zero is +0. Of tf32 the low 13 bits are ignored. A D of type f16 is the same sum before it is
+// cut off, rounded once to nearest even. Sums of integers are exact, then modulo 2^32 or clamped; those of f64 are
+// chains of fma, k ascending. docs/fidelity.md says what a chip has confirmed.
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 #include <cstdint>
 #include <cstring>
 #include <string>
@@ -32,10 +37,10 @@ namespace {
 using ptx::Operand;
 using ptx::Type;
 
-constexpr uint32_t kRows = 16, kColumns = 8, kMaxDepth = 16;  // m, n, the largest k
-constexpr int kExtraBits = 2;                                 // Hopper; Ampere has 1, Volta 0 (Li et al. 2024)
-constexpr uint16_t kIssueCycles = 16;                         // guess
-constexpr uint32_t kNan = 0x7fffffff, kInfinity = 0x7f800000;
+constexpr uint32_t kRows = 16, kColumns = 8, kMaxDepth = 16, kMaxIntegerDepth = 32;  // m, n, the largest k
+constexpr int kExtraBits = 2;          // Hopper; Ampere has 1, Volta 0 (Li et al. 2024)
+constexpr uint16_t kIssueCycles = 16;  // guess
+constexpr uint32_t kNan32 = 0x7fffffff, kInfinity32 = 0x7f800000;
 
 /// (−1)^negative · significand · 2^(exponent − fraction bits of its format); of a special value only what it is.
 struct Factor {
@@ -66,7 +71,7 @@ uint32_t put_together(int64_t sum, int exponent) {
   const auto magnitude = static_cast<uint64_t>(sum < 0 ? -sum : sum);
   const int leading = 63 - std::countl_zero(magnitude);
   const int top = leading + exponent;  // exponent of the leading bit
-  if (top > 127) return sign | kInfinity;
+  if (top > 127) return sign | kInfinity32;
   const int last = (top < -126 ? -126 : top) - 23;  // exponent of the result's last bit
   const int down = last - exponent;
   const uint64_t kept = down >= 64 ? 0 : down >= 0 ? magnitude >> down : magnitude << -down;
@@ -75,9 +80,28 @@ uint32_t put_together(int64_t sum, int exponent) {
                             : static_cast<uint32_t>(top + 127) << 23 | (static_cast<uint32_t>(kept) & 0x7fffffu));
 }
 
-/// One element: c + the sum of a[i]·b[i].
-uint32_t dot(const Factor* a, const Factor* b, uint32_t depth, int fraction, uint32_t c_bits) {
-  const Factor c = take_apart(c_bits, 32, 23);
+/// sum · 2^exponent, rounded to f16, ties to even.
+uint32_t round_to_half(int64_t sum, int exponent) {
+  const auto magnitude = static_cast<uint64_t>(sum < 0 ? -sum : sum);
+  const uint32_t sign = sum < 0 ? 0x8000u : 0;
+  if (sum == 0) return 0;
+  const int top = 63 - std::countl_zero(magnitude) + exponent;  // exponent of the leading bit
+  const int field = top < -14 ? 0 : top + 14;                   // what the implicit bit adds one to
+  const int down = (top < -14 ? -14 : top) - 10 - exponent;
+  uint64_t kept = down >= 64 ? 0 : down >= 0 ? magnitude >> down : magnitude << -down;
+  if (down > 0 && down < 64) {
+    const uint64_t rest = magnitude << (64 - down), tie = uint64_t{1} << 63;
+    if (rest > tie || (rest == tie && (kept & 1) != 0)) kept++;
+  }
+  const uint64_t code = kept + (static_cast<uint64_t>(field) << 10);
+  return sign | (code > 0x7c00 ? 0x7c00u : static_cast<uint32_t>(code));
+}
+
+/// One element: c + the sum of a[i]·b[i], in the format of c: f16 if `half`, else binary32.
+uint32_t dot(const Factor* a, const Factor* b, uint32_t depth, int fraction, uint32_t c_bits, bool half) {
+  const int c_fraction = half ? 10 : 23;
+  const uint32_t nan_bits = half ? 0x7fffu : kNan32, infinity = half ? 0x7c00u : kInfinity32;
+  const Factor c = take_apart(c_bits, half ? 16 : 32, c_fraction);
   bool nan = c.nan, plus = c.infinite && !c.negative, minus = c.infinite && c.negative;
   int largest = c.significand != 0 ? c.exponent : INT32_MIN;
   for (uint32_t i = 0; i < depth; i++) {
@@ -91,8 +115,8 @@ uint32_t dot(const Factor* a, const Factor* b, uint32_t depth, int fraction, uin
     if (a[i].significand == 0 || b[i].significand == 0) continue;
     largest = std::max(largest, a[i].exponent + b[i].exponent);
   }
-  if (nan || (plus && minus)) return kNan;
-  if (plus || minus) return minus ? kInfinity | 0x80000000u : kInfinity;
+  if (nan || (plus && minus)) return nan_bits;
+  if (plus || minus) return minus ? infinity | (half ? 0x8000u : 0x80000000u) : infinity;
   if (largest == INT32_MIN) return 0;
   const int unit = largest - 23 - kExtraBits;  // exponent of the last bit that is kept
   int64_t sum = 0;
@@ -101,50 +125,156 @@ uint32_t dot(const Factor* a, const Factor* b, uint32_t depth, int fraction, uin
     const uint64_t kept = down >= 64 ? 0 : down >= 0 ? significand >> down : significand << -down;
     sum += negative ? -static_cast<int64_t>(kept) : static_cast<int64_t>(kept);
   };
-  if (c.significand != 0) add(c.significand, c.exponent - 23, c.negative);
+  if (c.significand != 0) add(c.significand, c.exponent - c_fraction, c.negative);
   for (uint32_t i = 0; i < depth; i++) {
     const uint64_t product = uint64_t{a[i].significand} * b[i].significand;
     if (product != 0) add(product, a[i].exponent + b[i].exponent - 2 * fraction, a[i].negative != b[i].negative);
   }
-  return put_together(sum, unit);
+  return half ? round_to_half(sum, unit) : put_together(sum, unit);
 }
 
-/// list: 4 registers of d, k/4 of a, k/8 of b, 4 of c; width: k; sub: 1 = bf16.
-void multiply_matrices(Warp& w, const Inst& i, LaneMask mask) {
-  require_whole_warp(w, i, mask);
-  const uint32_t* registers = &w.cta->launch->program->operand_pool[i.list];
-  const uint32_t depth = i.width;
-  const int fraction = i.sub != 0 ? 7 : 10;
-  Factor a[kRows][kMaxDepth], b[kColumns][kMaxDepth];
-  const auto half = [](const uint32_t* values, uint32_t t, uint32_t h) { return values[t] >> (16 * h) & 0xffffu; };
-  for (uint32_t j = 0; j < depth / 8; j++) {
-    const auto* low = lanes<uint32_t>(w.regs, registers[4 + 2 * j]);
-    const auto* high = lanes<uint32_t>(w.regs, registers[5 + 2 * j]);
-    const auto* column = lanes<uint32_t>(w.regs, registers[4 + depth / 4 + j]);
+enum class Kind : uint8_t { Half, Bfloat, Tf32, Integer, Double };
+
+/// Inst::sub, behind the Kind.
+constexpr uint8_t kHalfResult = 1 << 3, kSaturate = 1 << 4, kSignedA = 1 << 5, kSignedB = 1 << 6;
+
+/// Shape of one form, from Inst::sub and Inst::imm.
+struct MmaForm {
+  Kind kind = Kind::Half;
+  uint32_t rows = kRows;  ///< 8 or 16
+  uint32_t depth = 0;     ///< k
+
+  uint32_t parts() const { return kind == Kind::Integer ? 4 : kind <= Kind::Bfloat ? 2 : 1; }  ///< of a register
+  uint32_t a_registers() const { return rows / 8 * b_registers(); }
+  uint32_t b_registers() const { return depth / (4 * parts()); }
+  uint32_t sums(bool half) const { return rows / (half ? 8 : 4); }  ///< registers of C and of D
+};
+MmaForm form_of(const Inst& i) {
+  return {static_cast<Kind>(i.sub & 7), static_cast<uint32_t>(i.imm >> 8), static_cast<uint32_t>(i.imm & 0xff)};
+}
+
+/// Calls a(row, k, value) and b(column, k, value) for every factor; `value` holds the bits of T's part.
+template <class T, class A, class B>
+void factors(Warp& w, const uint32_t* a_slots, const uint32_t* b_slots, const MmaForm& f, A a, B b) {
+  const uint32_t parts = f.parts(), halves = f.rows / 8;
+  constexpr uint32_t kBits = 8 * sizeof(T);
+  for (uint32_t j = 0; j < f.b_registers(); j++) {
     for (uint32_t t = 0; t < kWarpSize; t++) {
-      for (uint32_t h = 0; h < 2; h++) {
-        const uint32_t g = t / 4, k = 8 * j + t % 4 * 2 + h;
-        a[g][k] = take_apart(half(low, t, h), 16, fraction);
-        a[g + 8][k] = take_apart(half(high, t, h), 16, fraction);
-        b[g][k] = take_apart(half(column, t, h), 16, fraction);
+      for (uint32_t h = 0; h < parts; h++) {
+        const uint32_t g = t / 4, k = parts * (4 * j + t % 4) + h;
+        const auto part = [&](uint32_t slot) {
+          return static_cast<T>(lanes<T>(w.regs, slot)[t] >> (kBits / parts * h));
+        };
+        for (uint32_t i = 0; i < halves; i++) a(g + 8 * i, k, part(a_slots[halves * j + i]));
+        b(g, k, part(b_slots[j]));
       }
     }
   }
+}
+
+/// list: registers of d, a, b and c; sub: see above; imm: k | rows << 8.
+void multiply_floats(Warp& w, const Inst& i, LaneMask mask) {
+  require_whole_warp(w, i, mask);
+  const uint32_t* registers = &w.cta->launch->program->operand_pool[i.list];
+  const MmaForm f = form_of(i);
+  const bool half = (i.sub & kHalfResult) != 0;
+  const uint32_t sums = f.sums(half);
+  const int fraction = f.kind == Kind::Bfloat ? 7 : 10;
+  Factor a[kRows][kMaxDepth], b[kColumns][kMaxDepth];
+  const auto apart = [&](uint32_t bits) {
+    return f.kind == Kind::Tf32 ? take_apart(bits >> 13, 19, 10) : take_apart(bits & 0xffffu, 16, fraction);
+  };
+  factors<uint32_t>(
+      w, registers + sums, registers + sums + f.a_registers(), f,
+      [&](uint32_t row, uint32_t k, uint32_t bits) { a[row][k] = apart(bits); },
+      [&](uint32_t column, uint32_t k, uint32_t bits) { b[column][k] = apart(bits); });
   uint32_t out[4][kWarpSize];
-  const uint32_t* c = registers + 4 + depth / 4 + depth / 8;
-  for (uint32_t r = 0; r < 4; r++) {
+  const uint32_t* c = registers + sums + f.a_registers() + f.b_registers();
+  for (uint32_t r = 0; r < sums; r++) {
     const auto* addend = lanes<uint32_t>(w.regs, c[r]);
-    for (uint32_t t = 0; t < kWarpSize; t++)
-      out[r][t] = dot(a[t / 4 + r / 2 * 8], b[t % 4 * 2 + r % 2], depth, fraction, addend[t]);
+    for (uint32_t t = 0; t < kWarpSize; t++) {
+      const uint32_t column = t % 4 * 2;
+      if (half) {
+        const Factor* row = a[t / 4 + 8 * r];
+        out[r][t] = dot(row, b[column], f.depth, fraction, addend[t] & 0xffffu, true) |
+                    dot(row, b[column + 1], f.depth, fraction, addend[t] >> 16, true) << 16;
+      } else {
+        out[r][t] = dot(a[t / 4 + r / 2 * 8], b[column + r % 2], f.depth, fraction, addend[t], false);
+      }
+    }
   }
-  for (uint32_t r = 0; r < 4; r++) {
+  for (uint32_t r = 0; r < sums; r++) {
     if (registers[r] != kNoOperand) std::memcpy(lanes<uint32_t>(w.regs, registers[r]), out[r], sizeof out[r]);
   }
 }
 
+void multiply_integers(Warp& w, const Inst& i, LaneMask mask) {
+  require_whole_warp(w, i, mask);
+  const uint32_t* registers = &w.cta->launch->program->operand_pool[i.list];
+  const MmaForm f = form_of(i);
+  const uint32_t sums = f.sums(false);
+  int32_t a[kRows][kMaxIntegerDepth], b[kColumns][kMaxIntegerDepth];
+  const auto value = [](uint32_t bits, bool is_signed) {
+    return is_signed ? int32_t{static_cast<int8_t>(bits)} : static_cast<int32_t>(bits & 0xff);
+  };
+  factors<uint32_t>(
+      w, registers + sums, registers + sums + f.a_registers(), f,
+      [&](uint32_t row, uint32_t k, uint32_t bits) { a[row][k] = value(bits, i.sub & kSignedA); },
+      [&](uint32_t column, uint32_t k, uint32_t bits) { b[column][k] = value(bits, i.sub & kSignedB); });
+  uint32_t out[4][kWarpSize];
+  const uint32_t* c = registers + sums + f.a_registers() + f.b_registers();
+  for (uint32_t r = 0; r < sums; r++) {
+    const auto* addend = lanes<uint32_t>(w.regs, c[r]);
+    for (uint32_t t = 0; t < kWarpSize; t++) {
+      int64_t sum = static_cast<int32_t>(addend[t]);
+      for (uint32_t k = 0; k < f.depth; k++) sum += a[t / 4 + r / 2 * 8][k] * b[t % 4 * 2 + r % 2][k];
+      if (i.sub & kSaturate) sum = std::clamp<int64_t>(sum, INT32_MIN, INT32_MAX);
+      out[r][t] = static_cast<uint32_t>(sum);
+    }
+  }
+  for (uint32_t r = 0; r < sums; r++) {
+    if (registers[r] != kNoOperand) std::memcpy(lanes<uint32_t>(w.regs, registers[r]), out[r], sizeof out[r]);
+  }
+}
+
+void multiply_doubles(Warp& w, const Inst& i, LaneMask mask) {
+  require_whole_warp(w, i, mask);
+  const uint32_t* registers = &w.cta->launch->program->operand_pool[i.list];
+  const MmaForm f = form_of(i);
+  const uint32_t sums = f.sums(false);
+  double a[kRows][kMaxDepth], b[kColumns][kMaxDepth];
+  factors<uint64_t>(
+      w, registers + sums, registers + sums + f.a_registers(), f,
+      [&](uint32_t row, uint32_t k, uint64_t bits) { a[row][k] = std::bit_cast<double>(bits); },
+      [&](uint32_t column, uint32_t k, uint64_t bits) { b[column][k] = std::bit_cast<double>(bits); });
+  double out[4][kWarpSize];
+  const uint32_t* c = registers + sums + f.a_registers() + f.b_registers();
+  for (uint32_t r = 0; r < sums; r++) {
+    std::memcpy(out[r], lanes<uint64_t>(w.regs, c[r]), sizeof out[r]);
+    for (uint32_t t = 0; t < kWarpSize; t++) {
+      for (uint32_t k = 0; k < f.depth; k++)
+        out[r][t] = std::fma(a[t / 4 + r / 2 * 8][k], b[t % 4 * 2 + r % 2][k], out[r][t]);
+    }
+  }
+  for (uint32_t r = 0; r < sums; r++) {
+    if (registers[r] != kNoOperand) std::memcpy(lanes<uint64_t>(w.regs, registers[r]), out[r], sizeof out[r]);
+  }
+}
+
 std::string decode_mma(DecodeContext& c, const ptx::Resolved& r, const ptx::Statement& s, Inst* inst) {
-  const uint32_t depth = r.has("m16n8k16") ? 16 : 8;
-  const uint32_t counts[] = {4, depth / 4, depth / 8, 4};
+  const Type factor = r.type(1), sum = r.type(0);
+  MmaForm f;
+  f.kind = factor == Type::F64    ? Kind::Double
+           : factor == Type::TF32 ? Kind::Tf32
+           : factor == Type::BF16 ? Kind::Bfloat
+           : factor == Type::F16  ? Kind::Half
+                                  : Kind::Integer;
+  f.rows = r.has("m8n8k4") || r.has("m8n8k16") ? 8 : 16;
+  f.depth = r.has("m16n8k32") ? 32 : r.has("m16n8k16") || r.has("m8n8k16") ? 16 : r.has("m16n8k8") ? 8 : 4;
+  const SlotWidth width = f.kind == Kind::Double ? 8 : 4;
+  const Type bits = width == 8 ? Type::B64 : Type::B32;
+  const uint32_t sums = f.sums(sum == Type::F16);
+  const uint32_t counts[] = {sums, f.a_registers(), f.b_registers(), sums};
   std::vector<uint32_t> slots;
   for (uint32_t o = 0; o < 4; o++) {
     const std::vector<Operand> one{s.operands[o]};
@@ -156,15 +286,17 @@ std::string decode_mma(DecodeContext& c, const ptx::Resolved& r, const ptx::Stat
         slots.push_back(kNoOperand);
         continue;
       }
-      if (c.width(e, Type::B32) != 4) return "its registers have 32 bits";
-      slots.push_back(o == 0 ? c.destination(e, 4) : c.source(e, o == 3 ? Type::F32 : Type::B32));
+      if (c.width(e, bits) != width) return fmt::format("its registers have {} bits", 8 * width);
+      slots.push_back(o == 0 ? c.destination(e, width) : c.source(e, o == 3 && sum != Type::F16 ? sum : bits));
     }
   }
-  inst->fn = multiply_matrices;
+  inst->fn = f.kind == Kind::Double ? multiply_doubles : f.kind == Kind::Integer ? multiply_integers : multiply_floats;
   inst->list = c.pool(slots);
   inst->list_size = static_cast<uint16_t>(slots.size());
-  inst->width = static_cast<uint8_t>(depth);
-  inst->sub = r.type(1) == Type::BF16 ? 1 : 0;
+  inst->imm = f.depth | uint64_t{f.rows} << 8;
+  inst->sub = static_cast<uint8_t>(static_cast<uint32_t>(f.kind) | (sum == Type::F16 ? kHalfResult : 0u) |
+                                   (r.has("satfinite") ? kSaturate : 0u) | (factor == Type::S8 ? kSignedA : 0u) |
+                                   (r.type(2) == Type::S8 ? kSignedB : 0u));
   inst->sync = kSyncAligned;
   inst->ends_slice = 1;
   inst->cost = kIssueCycles;

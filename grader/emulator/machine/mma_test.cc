@@ -7,6 +7,8 @@
 #include <cmath>
 #include <random>
 #include <string>
+#include <tuple>
+#include <utility>
 #include <vector>
 
 #include "grader/emulator/machine/memory_access.h"
@@ -202,6 +204,234 @@ TEST(Mma, SpecialValues) {
   for (uint16_t& v : q.a) v = 0x7f00;  // 2^127
   for (uint16_t& v : q.b) v = 0x3f80;
   EXPECT_EQ(run(q)[0], 0x7f800000u);  // 2^130
+}
+
+/// One of the other forms. Elements are bits.
+struct Form {
+  const char* opcode;  ///< behind "mma.sync.aligned."
+  uint32_t rows, depth, bits;
+  const char* result = "f32";
+
+  bool half() const { return std::string(result) == "f16"; }
+  uint32_t parts() const { return bits == 64 ? 1 : 32 / bits; }
+  uint32_t words() const { return bits == 64 ? 2 : 1; }  ///< of a register
+  uint32_t a_registers() const { return rows * depth / 32 / parts(); }
+  uint32_t b_registers() const { return depth * 8 / 32 / parts(); }
+  uint32_t sums() const { return rows / (half() ? 8 : 4); }
+};
+/// Row and k of element i of lane t of A, as the manual has them for each type.
+std::pair<uint32_t, uint32_t> place_of_a(const Form& f, uint32_t t, uint32_t i) {
+  const uint32_t g = t / 4, q = t % 4;
+  const auto lower = [&](bool second) { return f.rows == 16 && second ? g + 8 : g; };
+  switch (f.bits) {
+    case 8:  // §9.7.14.5.10
+      return {lower(!(i < 4 || (i >= 8 && i < 12))), q * 4 + (i & 3) + (i < 8 ? 0 : 16)};
+    case 16:  // §9.7.14.5.8
+      return {lower(!(i < 2 || (i >= 4 && i < 6))), q * 2 + (i & 1) + (i < 4 ? 0 : 8)};
+    default:  // tf32: a0, a2 above, a1, a3 below; f64 likewise
+      return {lower(i % 2 != 0), f.rows == 8 ? q : i / 2 * 4 + q};
+  }
+}
+std::pair<uint32_t, uint32_t> place_of_b(const Form& f, uint32_t t, uint32_t i) {  // k, column
+  const uint32_t g = t / 4, q = t % 4;
+  if (f.bits == 8) return {q * 4 + (i & 3) + (i < 4 ? 0 : 16), g};
+  if (f.bits == 16) return {q * 2 + (i & 1) + (i < 2 ? 0 : 8), g};
+  return {q + 4 * i, g};
+}
+
+/// Matrices by row, an element in the low bits of each entry.
+struct Matrices {
+  std::vector<uint64_t> a, b, c;
+};
+template <class MakeFactor, class MakeSum>
+Matrices fill(const Form& f, MakeFactor factor, MakeSum sum) {
+  Matrices m;
+  for (uint32_t i = 0; i < f.rows * f.depth; i++) m.a.push_back(factor());
+  for (uint32_t i = 0; i < f.depth * 8; i++) m.b.push_back(factor());
+  for (uint32_t i = 0; i < f.rows * 8; i++) m.c.push_back(sum());
+  return m;
+}
+
+std::vector<uint64_t> run(const Form& f, const Matrices& m) {
+  Options options;
+  const uint32_t na = f.a_registers(), nb = f.b_registers(), nc = f.sums(), all = na + nb + nc;
+  const auto put = [&](uint64_t bits) {
+    for (uint32_t w = 0; w < f.words(); w++) options.in.push_back(static_cast<uint32_t>(bits >> 32 * w));
+  };
+  const auto at_sum = [&](uint32_t t, uint32_t i) { return (t / 4 + i / 2 * 8) * 8 + t % 4 * 2 + i % 2; };
+  for (uint32_t t = 0; t < 32; t++) {
+    for (uint32_t r = 0; r < na + nb; r++) {
+      uint64_t bits = 0;
+      for (uint32_t h = 0; h < f.parts(); h++) {
+        const auto [row, k] = place_of_a(f, t, r * f.parts() + h);
+        const auto [kb, column] = place_of_b(f, t, (r - na) * f.parts() + h);
+        bits |= (r < na ? m.a[row * f.depth + k] : m.b[kb * 8 + column]) << f.bits * h % 64;
+      }
+      put(bits);
+    }
+    for (uint32_t r = 0; r < nc; r++) {
+      put(f.half() ? m.c[at_sum(t, 2 * r)] | m.c[at_sum(t, 2 * r + 1)] << 16 : m.c[at_sum(t, r)]);
+    }
+  }
+  const std::string type = f.bits == 64 ? "u64 %rd" : "u32 %r", size = std::to_string(4 * f.words());
+  std::string body = "mul.wide.u32 %rd31, %lane, " + std::to_string(4 * f.words() * all) +
+                     ";\nadd.u64 %rd31, %in, %rd31;\nmul.wide.u32 %rd30, %lane, " + std::to_string(4 * f.words() * nc) +
+                     ";\nadd.u64 %rd30, %out, %rd30;\n";
+  for (uint32_t i = 0; i < all; i++)
+    body += "ld.global." + type + std::to_string(i) + ", [%rd31+" + std::to_string(4 * f.words() * i) + "];\n";
+  const auto list = [&](uint32_t first, uint32_t count) {
+    std::string s;
+    for (uint32_t i = 0; i < count; i++) s += (i > 0 ? ", " : "{") + type.substr(4) + std::to_string(first + i);
+    return s + "}";
+  };
+  body += std::string("mma.sync.aligned.") + f.opcode + " " + list(na + nb, nc) + ", " + list(0, na) + ", " +
+          list(na, nb) + ", " + list(na + nb, nc) + ";\n";
+  for (uint32_t r = 0; r < nc; r++)
+    body += "st.global." + type.substr(0, 3) + " [%rd30+" + std::to_string(4 * f.words() * r) + "], " + type.substr(4) +
+            std::to_string(na + nb + r) + ";\n";
+  const Outcome outcome = run_body(body, options);
+  expect_ok(outcome);
+  std::vector<uint64_t> d(size_t{f.rows} * 8);
+  for (uint32_t t = 0; t < 32; t++) {
+    for (uint32_t r = 0; r < nc; r++) {
+      const uint32_t* words = &outcome.out[(t * nc + r) * f.words()];
+      if (f.half()) {
+        d[at_sum(t, 2 * r)] = words[0] & 0xffff;
+        d[at_sum(t, 2 * r + 1)] = words[0] >> 16;
+      } else {
+        d[at_sum(t, r)] = f.bits == 64 ? words[0] | uint64_t{words[1]} << 32 : words[0];
+      }
+    }
+  }
+  return d;
+}
+
+TEST(Mma, IntegersAreExactAndWrapOrSaturate) {
+  std::mt19937 random(3);
+  for (const char* shape : {"m8n8k16", "m16n8k16", "m16n8k32"}) {
+    for (const char* types : {"s8.s8", "s8.u8", "u8.s8", "u8.u8"}) {
+      for (const bool saturate : {false, true}) {
+        const std::string opcode =
+            std::string(shape) + ".row.col" + (saturate ? ".satfinite" : "") + ".s32." + types + ".s32";
+        SCOPED_TRACE(opcode);
+        const Form f{opcode.c_str(), shape[1] == '8' ? 8u : 16u, std::string(shape) == "m16n8k32" ? 32u : 16u, 8};
+        const Matrices m = fill(
+            f, [&] { return random() & 0xff; },
+            [&] { return random() % 3 == 0 ? 0x7fffff00 + random() % 256 : uint64_t{random()}; });
+        const std::vector<uint64_t> d = run(f, m);
+        const auto value = [](uint64_t bits, char sign) {
+          return sign == 's' ? int64_t{static_cast<int8_t>(bits)} : static_cast<int64_t>(bits);
+        };
+        for (uint32_t i = 0; i < f.rows * 8; i++) {
+          int64_t sum = static_cast<int32_t>(m.c[i]);
+          for (uint32_t k = 0; k < f.depth; k++)
+            sum += value(m.a[i / 8 * f.depth + k], types[0]) * value(m.b[k * 8 + i % 8], types[3]);
+          if (saturate) sum = std::min<int64_t>(std::max<int64_t>(sum, INT32_MIN), INT32_MAX);
+          ASSERT_EQ(d[i], static_cast<uint32_t>(sum)) << i;
+        }
+      }
+    }
+  }
+}
+
+TEST(Mma, DoublesAreChainsOfFma) {
+  std::mt19937_64 random(4);
+  for (const auto& [opcode, rows, depth] :
+       {std::tuple{"m8n8k4.row.col.f64.f64.f64.f64", 8u, 4u}, std::tuple{"m16n8k4.row.col.f64.f64.f64.f64", 16u, 4u},
+        std::tuple{"m16n8k8.row.col.rn.f64.f64.f64.f64", 16u, 8u},
+        std::tuple{"m16n8k16.row.col.f64.f64.f64.f64", 16u, 16u}}) {
+    SCOPED_TRACE(opcode);
+    const Form f{opcode, rows, depth, 64};
+    const auto value = [&] { return (random() & 0x800fffffffffffff) | (1018 + random() % 10) << 52; };
+    const Matrices m = fill(f, value, value);
+    const std::vector<uint64_t> d = run(f, m);
+    for (uint32_t i = 0; i < f.rows * 8; i++) {
+      double sum = std::bit_cast<double>(m.c[i]);
+      for (uint32_t k = 0; k < depth; k++)
+        sum = std::fma(std::bit_cast<double>(m.a[i / 8 * depth + k]), std::bit_cast<double>(m.b[k * 8 + i % 8]), sum);
+      ASSERT_EQ(d[i], std::bit_cast<uint64_t>(sum)) << i;
+    }
+  }
+}
+
+/// The scheme of `reference` for tf32 factors and for f16 sums.
+TEST(Mma, Tf32AndHalfSumsCutOffAlike) {
+  std::mt19937 random(5);
+  for (const Form& f :
+       {Form{"m16n8k4.row.col.f32.tf32.tf32.f32", 16, 4, 32}, Form{"m16n8k8.row.col.f32.tf32.tf32.f32", 16, 8, 32},
+        Form{"m16n8k8.row.col.f16.f16.f16.f16", 16, 8, 16, "f16"},
+        Form{"m16n8k16.row.col.f16.f16.f16.f16", 16, 16, 16, "f16"}}) {
+    SCOPED_TRACE(f.opcode);
+    for (int round = 0; round < 20; round++) {
+      const uint32_t spread = 1 + static_cast<uint32_t>(round) % 12;
+      // The low 13 bits of tf32 are no part of the number.
+      const auto single = [&]() -> uint64_t {
+        return random() % 8 == 0 ? 0 : (random() & 0x807fffff) | (120 + random() % spread) << 23;
+      };
+      const auto half = [&]() -> uint64_t {
+        return random() % 8 == 0 ? 0 : (random() & 0x83ff) | (random() % spread + (round % 3 == 0 ? 0 : 9)) << 10;
+      };
+      const auto any = [&] { return f.half() ? half() : single(); };
+      const Matrices m = fill(f, any, any);
+      const std::vector<uint64_t> d = run(f, m);
+      const auto value = [&](uint64_t bits) -> double {
+        if (f.half()) return half_to_float(static_cast<uint16_t>(bits));
+        return std::bit_cast<float>(static_cast<uint32_t>(bits) & 0xffffe000u);
+      };
+      const int least = f.half() ? -14 : -126;
+      const auto exponent = [](double v, int smallest) { return std::max(std::ilogb(v), smallest); };
+      for (uint32_t i = 0; i < f.rows * 8; i++) {
+        const double c = f.half() ? value(m.c[i]) : std::bit_cast<float>(static_cast<uint32_t>(m.c[i]));
+        std::vector<double> terms{c};
+        int largest = c != 0 ? exponent(c, least) : -1000;
+        for (uint32_t k = 0; k < f.depth; k++) {
+          const double a = value(m.a[i / 8 * f.depth + k]), b = value(m.b[k * 8 + i % 8]);
+          terms.push_back(a * b);
+          if (a * b != 0) largest = std::max(largest, exponent(a, least) + exponent(b, least));
+        }
+        const double unit = std::ldexp(1.0, largest - 25);
+        double sum = 0;
+        for (const double t : terms) sum += std::trunc(t / unit) * unit;
+        uint64_t want = 0;
+        if (f.half()) {
+          // To nearest even in double, which is exact for a multiple of f16's last bit.
+          const double last = std::ldexp(1.0, (sum == 0 ? 0 : std::max(std::ilogb(sum), -14)) - 10);
+          const double rounded = std::nearbyint(sum / last) * last;
+          want = sum == 0                      ? 0
+                 : std::fabs(rounded) >= 65536 ? 0x7c00u | (sum < 0 ? 0x8000u : 0)
+                                               : float_to_half(static_cast<float>(rounded));
+        } else {
+          std::fesetround(FE_TOWARDZERO);
+          volatile float cut = static_cast<float>(sum);
+          std::fesetround(FE_TONEAREST);
+          want = sum == 0 ? 0 : std::bit_cast<uint32_t>(static_cast<float>(cut));
+        }
+        ASSERT_EQ(d[i], want) << i << " round " << round;
+      }
+    }
+  }
+}
+
+TEST(Mma, HalfSumsOverflowAndKeepSpecialValues) {
+  const Form f{"m16n8k8.row.col.f16.f16.f16.f16", 16, 8, 16, "f16"};
+  Matrices m = fill(
+      f, [] { return uint64_t{0}; }, [] { return uint64_t{0}; });
+  for (uint32_t i = 0; i < 64; i++) m.b[i] = 0x7800;  // 2^15
+  m.a[0] = 0x7800;                                    // 2^30
+  m.a[8] = 0xf800;
+  m.a[16] = 0x7e00;                    // NaN
+  m.a[24] = 0x0400, m.c[24] = 0x7bff;  // 2 + 65504 rounds down
+  m.a[32] = 0x4c00, m.c[32] = 0xfc00;  // 2^19 − infinity
+  m.c[40] = 0x8000;                    // an exact zero is +0
+  m.a[48] = 0x0001;                    // 2^-24 · 2^15
+  const std::vector<uint64_t> d = run(f, m);
+  EXPECT_EQ(d[0], 0x7c00u);
+  EXPECT_EQ(d[8], 0xfc00u);
+  EXPECT_EQ(d[16], 0x7fffu);
+  EXPECT_EQ(d[24], 0x7bffu);
+  EXPECT_EQ(d[32], 0xfc00u);
+  EXPECT_EQ(d[40], 0u);
+  EXPECT_EQ(d[48], 0x1800u);
 }
 
 TEST(Mma, IsTheWholeWarps) {

@@ -81,7 +81,17 @@ constexpr SpecialName kSpecials[] = {
     {"%dynamic_smem_size", SpecialRegister::DynamicSmemSize},
     {"%aggr_smem_size", SpecialRegister::AggrSmemSize},
     {"%reserved_smem_offset_begin", SpecialRegister::ReservedSmemBegin},
+    {"%envreg0", SpecialRegister::Envreg0},
+    {"%envreg1", SpecialRegister::Envreg1},
+    {"%envreg2", SpecialRegister::Envreg2},
 };
+
+/// The rest of what tells of the system's part of shared memory, which ends where the CTA's begins (PTX §10.29). At the
+/// second offset cooperative_groups has 288 bytes for tiles of several warps.
+constexpr std::pair<std::string_view, uint32_t> kReservedRegion[] = {{"%reserved_smem_offset_end", kSharedBase},
+                                                                     {"%reserved_smem_offset_cap", kSharedBase},
+                                                                     {"%reserved_smem_offset_0", 0},
+                                                                     {"%reserved_smem_offset_1", kSharedBase / 2}};
 
 SlotWidth special_width(SpecialRegister which) {
   return which == SpecialRegister::GridId ? 8 : which == SpecialRegister::IsExplicitCluster ? 0 : 4;
@@ -351,6 +361,11 @@ class Builder : public DecodeContext {
       inst.cost = timing().clock;
       emit(inst);
       return inst.d;
+    }
+    for (const auto& [reserved, value] : kReservedRegion) {
+      if (name != reserved) continue;
+      special("%reserved_smem_offset_begin");  // Program::specials then says that the kernel knows of the region
+      return constant(value, 4);
     }
     for (const SpecialName& s : kSpecials) {
       if (name != s.name) continue;

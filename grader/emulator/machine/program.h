@@ -62,6 +62,9 @@ enum class SpecialRegister : uint8_t {
   DynamicSmemSize,
   AggrSmemSize,
   ReservedSmemBegin,
+  Envreg0,
+  Envreg1,
+  Envreg2,
 };
 
 /// A named piece of shared memory.

@@ -180,6 +180,20 @@ TEST(SharedLayout, SizesAreVisibleToTheKernel) {
   EXPECT_GE(outcome.out[1], 512u);
 }
 
+TEST(SpecialRegisters, TheEnvironmentHasTheWorkspaceOfACooperativeLaunch) {
+  const char* body =
+      "mov.u32 %r0, %envreg0;\nmov.u32 %r1, %envreg1;\nmov.u32 %r2, %envreg2;\nst.global.v2.u32 [%out], {%r1, %r2};\n"
+      "st.global.u32 [%out+8], %r0;\n";
+  Options options;
+  EXPECT_EQ(run_body(body, options).out[0] | run_body(body, options).out[1], 0u);
+  options.grid_workspace = 0x7f12'3456'789a'bcd0;
+  const Outcome outcome = run_body(body, options);
+  expect_ok(outcome);
+  EXPECT_EQ(outcome.out[0], 0x7f123456u);
+  EXPECT_EQ(outcome.out[1], 0x789abcd0u);
+  EXPECT_EQ(outcome.out[2], 0u);
+}
+
 TEST(SharedLayout, DescribeShared) {
   Loaded loaded(module_of("mov.u32 %r1, full;\nmov.u32 %r2, _ZZ6kernelPfE4tile;\nmov.u32 %r3, s;\n",
                           ".shared .align 8 .b8 full[8];\n.shared .align 16 .b8 _ZZ6kernelPfE4tile[64];\n.extern "

@@ -32,6 +32,7 @@ struct Options {
   Dim block{32, 1, 1};                   ///< threads
   Dim cluster{1, 1, 1};                  ///< CTAs
   uint32_t dynamic_smem = 0;             ///< bytes
+  uint64_t grid_workspace = 0;           ///< LaunchConfig::grid_workspace
   Schedule schedule{};                   ///< order of warps
   uint64_t progress_budget = 2'000'000;  ///< warp-instructions: small, so that a hang ends a test soon
   uint32_t out_words = 1024;             ///< size of `out`, zeroed before the launch
@@ -96,6 +97,7 @@ inline Outcome run_module(const std::string& ptx, const Options& options = {}) {
   launch.config.block = options.block;
   launch.config.cluster = options.cluster;
   launch.config.dynamic_smem = options.dynamic_smem;
+  launch.config.grid_workspace = options.grid_workspace;
   launch.config.schedule = options.schedule;
   launch.config.progress_budget = options.progress_budget;
   launch.observer = options.observer;

@@ -251,7 +251,11 @@ struct LaunchConfig {
   ///@{
   Dim grid, block, cluster;
   ///@}
-  uint32_t dynamic_smem = 0;                       ///< bytes
+  uint32_t dynamic_smem = 0;  ///< bytes
+  /// Device address of the words {bytes, barrier} through which the CTAs of a cooperative launch synchronize; 0: it is
+  /// no such launch. The kernel finds the upper half in %envreg1, the lower in %envreg2 (PTX §10 leaves these registers
+  /// to the driver; CUDA's cooperative_groups read them so).
+  uint64_t grid_workspace = 0;
   Schedule schedule;                               ///< order of warps and completions
   uint64_t instruction_budget = 4'000'000'000ull;  ///< warp-instructions of the whole launch
   uint64_t progress_budget = 100'000'000ull;       ///< warp-instructions of one domain without any side effect

@@ -9,7 +9,8 @@
     // expect: ID @ MARK   exactly these diagnostics, at the lines that end with "// LINE MARK" (0: a line that is not known)
     // related: MARK       some diagnostic names that line, too
 
-Where there is NAME.txt (NAME.ARGUMENTS.txt), the program's output is that file's. `handoff run` otherwise finds nothing. Exit status 77:
+Where there is NAME.txt (NAME.ARGUMENTS.txt), the program's output is that file's, and behind it that of NAME.unasked.txt where there is
+one: what no device has been asked yet. `handoff run` otherwise finds nothing. Exit status 77:
 there is no nvcc."""
 
 import argparse
@@ -19,8 +20,10 @@ import os
 import pathlib
 import re
 import shutil
+import signal
 import subprocess
 import sys
+import time
 
 HERE = pathlib.Path(__file__).resolve().parent
 GENCODE = ["-gencode", "arch=compute_100a,code=compute_100a"]
@@ -80,11 +83,11 @@ class Tests:
             self.problems.append(f"{program.name}: nvcc failed:\n{done.stdout}{done.stderr}")
         return done.returncode == 0
 
-    def run(self, program, arguments=()):
+    def run(self, program, arguments=(), options=()):
         """Runs it; (exit status, standard output, standard error, the JSON report)."""
         self.runs += 1
-        report = self.out / f"{program.name}{''.join('.' + a for a in arguments)}.json"
-        done = execute([self.handoff, "run", "--json", str(report), "--", str(program), *arguments])
+        report = self.out / f"{program.name}{''.join('.' + a.replace('/', '_') for a in (*options, *arguments))}.json"
+        done = execute([self.handoff, "run", "--json", str(report), *options, "--", str(program), *arguments])
         return done.returncode, done.stdout, done.stderr, json.loads(report.read_text())
 
     def check(self, source):
@@ -126,7 +129,9 @@ class Tests:
                 expect(marks[mark] in related, f"no diagnostic names line {marks[mark]}, {mark}; some name {sorted(related)}")
             answers = source.with_suffix("".join("." + a for a in arguments) + ".txt")
             if answers.exists():
-                expect(stdout == answers.read_text(), f"the output is not that of {answers.name}")
+                unasked = answers.with_suffix(".unasked.txt")
+                wanted_output = answers.read_text() + (unasked.read_text() if unasked.exists() else "")
+                expect(stdout == wanted_output, f"the output is not that of {answers.name}")
 
     def builds(self):
         """vector_add.cu, built in other ways."""
@@ -139,6 +144,105 @@ class Tests:
             ok = ok and (wanted != 0 or "sums are right" in stdout)
             if not ok:
                 self.problems.append(f"{program.name}: exit status {status}, expected {wanted} and {said!r}\n{stdout}{stderr}")
+
+    def need(self, holds, what):
+        if not holds:
+            self.problems.append(what)
+
+    def schedules(self):
+        """--schedule all with early_read.cu, which is right on one schedule only, and --trace with it."""
+        program = self.out / "early_read_all"
+        if not self.build(HERE / "early_read.cu", program, ["-cudart", "shared", *GENCODE]):
+            return
+        trace = self.out / "early_read.trace"
+        status, stdout, stderr, report = self.run(program, options=["--schedule", "all", "--trace", str(trace)])
+        self.need(status == 9 and stdout == "a copy\nelement 1: -1\n", f"--schedule all: exit status {status}, output {stdout!r}")
+        differs = "schedule eager differs from nominal: exit status 0, was exit status 3; line 2 of the output is 'element 1: 1', was 'element 1: -1'"
+        self.need(stderr.count(" differs from ") == 1 and differs in stderr, f"--schedule all does not tell what differs:\n{stderr}")
+        names = ["nominal", "lazy", "eager", "reverse", "random (seed 0)"]
+        self.need([(r["schedule"], r["exit_status"]) for r in report["runs"]] == [(n, 0 if n == "eager" else 3) for n in names], str(report["runs"]))
+        shown = {d["id"]: d["schedules"] for d in report["diagnostics"]}
+        wanted = {"async-read-before-complete": names, "copy-in-flight-at-exit": [n for n in names if n != "eager"]}
+        self.need(shown == wanted, f"--schedule all: {shown}, expected {wanted}")
+        self.need(all(stderr.count(f"error[{i}]  ") == 1 for i in wanted), f"a finding is not told once:\n{stderr}")
+        spans = [e for e in json.loads(trace.read_text()) if e["ph"] == "X" and "launch" in e.get("args", {})]
+        self.need([e["args"]["schedule"] for e in spans] == names and len({e["pid"] for e in spans}) == 5, f"the trace has the launches {spans}")
+
+    def trace(self):
+        """--trace of several launches: they lie behind each other, and as long as the report says."""
+        program = self.out / "cluster_traced"
+        if not self.build(HERE / "cluster.cu", program, ["-cudart", "shared", *GENCODE]):
+            return
+        trace = self.out / "cluster.trace"
+        _, _, stderr, report = self.run(program, options=["--trace", str(trace)])
+        spans = [e for e in json.loads(trace.read_text()) if e["ph"] == "X" and "launch" in e.get("args", {})]
+        launches = [la for la in report["launches"] if la["status"] != "refused"]
+        self.need(len(launches) > 1 and [e["args"]["launch"] for e in spans] == [la["number"] for la in launches], f"--trace: {spans}\n{stderr}")
+        begin = 0
+        for e, la in zip(spans, launches):
+            self.need(round(e["ts"] * 1000) == begin and round(e["dur"] * 1000) == la["modeled_cycles"], f"--trace: {e} begins at {begin}: {la}")
+            begin += la["modeled_cycles"]
+
+    def signals(self):
+        """A signal in the middle of a launch: what was found is told, and neither files nor processes are left."""
+        program = self.out / "interrupted_endless"
+        if not self.build(HERE / "interrupted.cu", program, ["-cudart", "shared", *GENCODE]):
+            return
+        for name, number, whom in (("Ctrl-C", signal.SIGINT, os.killpg), ("SIGTERM", signal.SIGTERM, os.kill), ("SIGKILL", signal.SIGKILL, os.kill)):
+            folder = self.out / f"tmp-{name}"
+            folder.mkdir(exist_ok=True)
+            report = folder.with_suffix(".json")
+            command = [self.handoff, "run", "--json", str(report), "--schedule", "all" if name == "Ctrl-C" else "nominal", "--", str(program)]
+            handoff = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                                       start_new_session=True, env=os.environ | {"TMPDIR": str(folder)})
+            self.runs += 1
+            child = int(handoff.stdout.readline().split()[1])
+            whom(handoff.pid, number)
+            _, stderr = handoff.communicate(timeout=120)
+            for _ in range(200):
+                if not pathlib.Path(f"/proc/{child}").exists():
+                    break
+                time.sleep(0.05)
+            self.need(not pathlib.Path(f"/proc/{child}").exists(), f"{name}: the program outlives handoff")
+            self.need(not list(folder.iterdir()), f"{name}: files are left behind: {list(folder.iterdir())}")
+            self.need("data-race" in stderr, f"{name}: what was found is not told:\n{stderr}")
+            if number != signal.SIGKILL:
+                self.need(handoff.returncode == 9 and f"ended with signal {number.value}" in stderr, f"{name}: {handoff.returncode}\n{stderr}")
+                launches = json.loads(report.read_text())["launches"]
+                self.need([la["status"] for la in launches] == ["interrupted"], f"{name}: {launches}")
+
+    def guide(self):
+        """The examples of docs/run.md: each block of C++ is the program that the text before it names, each command gives what is shown."""
+        folder = self.out / "guide"
+        folder.mkdir(exist_ok=True)
+        text = (HERE.parents[2] / "docs" / "run.md").read_text()
+        commands = 0
+        for before, kind, block in re.findall(r"((?:(?!```).)*?)```(\w*)\n(.*?)```", text, re.S):
+            if kind == "cpp":
+                name = re.findall(r"`(\w+)\.cu`", before)[-1]
+                source = folder / f"{name}.cu"
+                source.write_text(block)
+                built = execute([self.nvcc, "-std=c++17", "-lineinfo", "-g", "-cudart", "shared", *GENCODE, f"{name}.cu", "-o", name], cwd=folder)
+                self.need(built.returncode == 0, f"docs/run.md: {name}.cu does not compile:\n{built.stderr}")
+            if not block.startswith("$ "):
+                continue
+            status = 0
+            for command, shown in re.findall(r"^\$ (.*)\n((?:(?!\$ ).*\n)*)", block, re.M):
+                words = command.split()
+                if words[0] == "cat":
+                    (folder / words[1]).write_text(shown)
+                elif command == "echo $?":
+                    self.need(shown == f"{status}\n", f"docs/run.md: exit status {status}, the text has {shown}")
+                else:
+                    done = execute([self.handoff if words[0] == "./handoff" else words[0], *words[1:]], cwd=folder)
+                    status, commands = done.returncode, commands + 1
+                    self.need(done.stdout + done.stderr == shown, f"docs/run.md: {command} gives\n{done.stdout}{done.stderr}\nthe text has\n{shown}")
+        self.need(commands >= 3, f"docs/run.md has {commands} commands")
+        self.runs += commands
+        (folder / "wrong.txt").write_text("data-race\ndata-race race.cu:5\n")
+        wrong = execute([self.handoff, "run", "--suppress", "wrong.txt", "--", "./race"], cwd=folder)
+        said = "wrong.txt:2: expected '@ FILE:LINE' or 'in KERNEL' after 'data-race', got 'race.cu:5'"
+        self.need(wrong.returncode == 2 and said in wrong.stderr and wrong.stdout == "", f"--suppress with a wrong line: {wrong}")
 
     def exports(self):
         """Every call of the toolkit's libraries is there, and nothing else is."""
@@ -176,7 +280,8 @@ def main():
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
         jobs = [pool.submit(tests.check, s) for s in sources]
         if not options.only:
-            jobs += [pool.submit(tests.builds), pool.submit(tests.exports)]
+            more = [tests.builds, tests.exports, tests.schedules, tests.trace, tests.signals, tests.guide]
+            jobs += [pool.submit(test) for test in more]
         for job in jobs:
             job.result()
     for problem in tests.problems:

@@ -1,0 +1,63 @@
+// Code that a program loads by the runtime's calls: from memory and from a file, its kernels and variables.
+#include <fstream>
+#include <string>
+
+#include "check.h"
+
+const char kPtx[] = R"(.version 8.7
+.target sm_90
+.address_size 64
+.visible .global .align 4 .u32 base = 1000;
+.visible .entry number(.param .u64 out)
+{
+  .reg .b32 %r<4>;
+  .reg .b64 %rd<4>;
+  ld.param.u64 %rd1, [out];
+  mov.u32 %r1, %tid.x;
+  ld.global.u32 %r2, [base];
+  add.u32 %r3, %r1, %r2;
+  mul.wide.u32 %rd2, %r1, 4;
+  add.s64 %rd3, %rd1, %rd2;
+  st.global.u32 [%rd3], %r3;
+  ret;
+}
+)";
+
+int main(int, char** argv) {
+  cudaLibrary_t library;
+  cudaKernel_t kernel, listed;
+  CHECK(cudaLibraryLoadData(&library, kPtx, nullptr, nullptr, 0, nullptr, nullptr, 0));
+  unsigned count = 0;
+  CHECK(cudaLibraryGetKernelCount(&count, library));
+  EXPECT(count == 1);
+  CHECK(cudaLibraryEnumerateKernels(&listed, 1, library));
+  CHECK(cudaLibraryGetKernel(&kernel, library, "number"));
+  EXPECT(listed == kernel);
+  EXPECT(cudaLibraryGetKernel(&kernel, library, "nothing") != cudaSuccess && cudaGetLastError() != cudaSuccess);
+  void* base = nullptr;
+  size_t bytes = 0;
+  CHECK(cudaLibraryGetGlobal(&base, &bytes, library, "base"));
+  EXPECT(bytes == 4);
+  const unsigned value = 5;
+  CHECK(cudaMemcpy(base, &value, sizeof value, cudaMemcpyHostToDevice));
+  unsigned *out = nullptr, got[32];
+  CHECK(cudaMalloc(&out, sizeof got));
+  void* arguments[] = {&out};
+  CHECK(cudaLaunchKernel(reinterpret_cast<const void*>(listed), dim3(1), dim3(32), arguments, 0, nullptr));
+  CHECK(cudaMemcpy(got, out, sizeof got, cudaMemcpyDeviceToHost));
+  EXPECT(got[31] == 36);
+  CHECK(cudaLibraryUnload(library));
+  EXPECT(cudaLibraryUnload(library) == cudaErrorInvalidResourceHandle);
+  EXPECT(cudaLibraryLoadData(&library, ".version 8.7\n.target sm_90\n.address_size 64\n.visible .entry {", nullptr,
+                             nullptr, 0, nullptr, nullptr, 0) == cudaErrorInvalidPtx);
+  EXPECT(cudaLibraryLoadFromFile(&library, "/no/such/file.ptx", nullptr, nullptr, 0, nullptr, nullptr, 0) ==
+         cudaErrorFileNotFound);
+  cudaGetLastError();
+  const std::string path = std::string(argv[0]) + ".number.ptx";
+  std::ofstream(path) << kPtx;
+  CHECK(cudaLibraryLoadFromFile(&library, path.c_str(), nullptr, nullptr, 0, nullptr, nullptr, 0));
+  CHECK(cudaLibraryGetKernel(&kernel, library, "number"));
+  CHECK(cudaLaunchKernel(reinterpret_cast<const void*>(kernel), dim3(1), dim3(32), arguments, 0, nullptr));
+  CHECK(cudaMemcpy(got, out, sizeof got, cudaMemcpyDeviceToHost));
+  EXPECT(got[1] == 1001);
+}
