@@ -40,6 +40,7 @@ struct FindingOptions {
 /// the same id at the same line.
 class Findings {
  public:
+  /// `options`: what is told and kept.
   explicit Findings(FindingOptions options) : options_(std::move(options)) {}
   /// The next records are of a run on this schedule.
   void begin_run(std::string schedule);

@@ -59,6 +59,8 @@ class WordLanes {
   /// What `lanes` says; nullptr: an order.
   explicit WordLanes(const Each* lanes, LaneOrder order = kMixed)
       : each_(lanes != nullptr ? make(*lanes) : nullptr), order_(order) {}
+  /// Copies share nothing.
+  ///@{
   WordLanes(const WordLanes& other) : WordLanes(other.each_.get(), other.order_) {}
   WordLanes(WordLanes&&) noexcept = default;
   WordLanes& operator=(const WordLanes& other) {
@@ -66,6 +68,7 @@ class WordLanes {
     return *this;
   }
   WordLanes& operator=(WordLanes&&) noexcept = default;
+  ///@}
   ~WordLanes() = default;
 
   /// The lanes that touched a word.
@@ -125,6 +128,8 @@ template <class R>
 class Records {
  public:
   Records() = default;
+  /// Copies share nothing.
+  ///@{
   Records(const Records& other)
       : one_(other.one_), size_(other.size_), many_(other.many_ ? std::make_unique<Many>(*other.many_) : nullptr) {}
   Records(Records&&) noexcept = default;
@@ -133,8 +138,11 @@ class Records {
     return *this;
   }
   Records& operator=(Records&&) noexcept = default;
+  ///@}
   ~Records() = default;
 
+  /// As those of a std::vector.
+  ///@{
   R* begin() { return many_ ? many_->data() : &one_; }
   R* end() { return begin() + size(); }
   const R* begin() const { return many_ ? many_->data() : &one_; }
@@ -143,6 +151,7 @@ class Records {
   bool empty() const { return size() == 0; }
   R& operator[](size_t i) { return begin()[i]; }
   const R& operator[](size_t i) const { return begin()[i]; }
+  ///@}
   /// Adds one and returns it.
   R& push_back(R record) {
     if (!many_ && size_ == 0) {

@@ -392,7 +392,7 @@ bool fast_places(const Warp& w, const Inst& i, LaneMask mask, const AccessMode& 
 }
 
 /// Tells the observer of an access that fast_places() took. REQUIRES: it watches accesses.
-void observe_fast(Warp& w, const Inst& i, const AccessMode& m, Access::Kind kind, Places& p) {
+[[maybe_unused]] void observe_fast(Warp& w, const Inst& i, const AccessMode& m, Access::Kind kind, Places& p) {
   if (m.unobserved != 0) return;
   if (p.row) {
     for (uint32_t l = 1; l < kWarpSize; l++) p.offset[l] = p.offset[0] + uint64_t{4} * l;
