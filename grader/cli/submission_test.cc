@@ -36,8 +36,9 @@ TEST_F(SubmissionFile, MustBeReadableText) {
   EXPECT_THAT(why_not_a_submission(write("blank.cu", " \n\t\n")), EndsWith(": the file is empty"));
   EXPECT_THAT(why_not_a_submission(write("binary.cu", std::string("ab\0cd", 5))),
               EndsWith(": a binary file, not a CUDA source file"));
-  EXPECT_THAT(why_not_a_submission(write("late.cu", std::string(10000, 'x') + '\0')),
-              EndsWith(": a binary file, not a CUDA source file"));
+  std::string late(10001, 'x');
+  late.back() = '\0';
+  EXPECT_THAT(why_not_a_submission(write("late.cu", late)), EndsWith(": a binary file, not a CUDA source file"));
   EXPECT_THAT(why_not_a_submission(write("large.cu", std::string(5 << 20, 'x'))),
               EndsWith(": larger than 4 MiB, not a CUDA source file"));
   EXPECT_THAT(why_not_a_submission("/dev/null"), EndsWith(": not a regular file"));

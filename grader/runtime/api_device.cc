@@ -55,25 +55,25 @@ std::map<std::pair<Stream*, LaunchAttributeId>, AttributeValue>& stream_attribut
 constexpr char kPciBusId[] = "0000:00:00.0";  // as the device's properties have it
 
 /// cudaLimit. The emulator's stacks, heaps and buffers are as large as they need to be: limits are kept, and of no
-/// effect.
+/// effect. At first they are those of an H200 with driver 580, whose buffer for printf has 64 KiB for each of its SMs.
 constexpr int kStackLimit = 0, kLimits = 7, kSyncDepth = 3;
-std::array<size_t, kLimits>& limits() {
-  static std::array<size_t, kLimits> values = {1024, 1 << 20, 8 << 20, 0, 2048, 64, 0};
-  return values;
+size_t& limit_value(Runtime& r, int limit) {
+  static std::array<size_t, kLimits> values = {1024, size_t{r.model().sms} << 16, 8 << 20, 0, 2048, 64, 0};
+  return values[static_cast<size_t>(limit)];
 }
 Outcome check_limit(int limit) {
-  return limit >= kStackLimit && limit < kLimits && limit != kSyncDepth
-             ? Outcome{}
-             : Outcome{kUnsupportedLimit, fmt::format("no limit {}", limit)};
+  if (limit == kSyncDepth) return {kUnsupportedLimit, fmt::format("no device since sm_90 has limit {}", limit)};
+  return limit >= kStackLimit && limit < kLimits ? Outcome{}
+                                                 : Outcome{kInvalidValue, fmt::format("no limit {}", limit)};
 }
-Outcome set_limit(int limit, size_t value) {
+Outcome set_limit(Runtime& r, int limit, size_t value) {
   Outcome outcome = check_limit(limit);
-  if (outcome.code == kSuccess) limits()[static_cast<size_t>(limit)] = value;
+  if (outcome.code == kSuccess) limit_value(r, limit) = value;
   return outcome;
 }
-Outcome get_limit(size_t* value, int limit) {
+Outcome get_limit(Runtime& r, size_t* value, int limit) {
   Outcome outcome = check_limit(limit);
-  if (outcome.code == kSuccess) *value = limits()[static_cast<size_t>(limit)];
+  if (outcome.code == kSuccess) *value = limit_value(r, limit);
   return outcome;
 }
 
@@ -254,10 +254,10 @@ HANDOFF_API Error cudaDeviceReset() {
   });
 }
 HANDOFF_API Error cudaDeviceSetLimit(int limit, size_t value) {
-  return call("cudaDeviceSetLimit", [&](Runtime&) { return set_limit(limit, value); });
+  return call("cudaDeviceSetLimit", [&](Runtime& r) { return set_limit(r, limit, value); });
 }
 HANDOFF_API Error cudaDeviceGetLimit(size_t* value, int limit) {
-  return call("cudaDeviceGetLimit", [&](Runtime&) { return get_limit(value, limit); });
+  return call("cudaDeviceGetLimit", [&](Runtime& r) { return get_limit(r, value, limit); });
 }
 HANDOFF_API Error cudaDeviceSetCacheConfig(int) {
   return call("cudaDeviceSetCacheConfig", [](Runtime&) { return Outcome{}; });
@@ -452,7 +452,9 @@ HANDOFF_API Error cudaStreamCopyAttributes(Stream* to, Stream* from) {
 
 HANDOFF_API Error cudaEventCreateWithFlags(Event** out, unsigned flags) {
   return call("cudaEventCreate", [&](Runtime& r) -> Outcome {
+    constexpr unsigned kKnown = 7;  // cudaEventBlockingSync, cudaEventDisableTiming, cudaEventInterprocess
     if (out == nullptr) return {kInvalidValue, "the event's address is null"};
+    if ((flags & ~kKnown) != 0) return {kInvalidValue, fmt::format("flags {:#x}", flags)};
     *out = new Event{flags, false, 0};
     r.events.insert(*out);
     return {};

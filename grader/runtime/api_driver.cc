@@ -24,6 +24,12 @@ Outcome check_code(Runtime& r, const Code* code) {
   return r.is_code(code) ? Outcome{} : Outcome{kInvalidResourceHandle, "it is not a module or library"};
 }
 
+/// The same, and it is placed: code that was loaded lazily may be wrong.
+Outcome check_placed(Runtime& r, Code* code) {
+  Outcome outcome = check_code(r, code);
+  return outcome.code == kSuccess ? r.place(*code) : outcome;
+}
+
 Outcome kernel_in(Runtime& r, Code* code, const char* name, Kernel** out) {
   Outcome outcome = check_code(r, code);
   if (outcome.code != kSuccess) return outcome;
@@ -34,7 +40,7 @@ Outcome kernel_in(Runtime& r, Code* code, const char* name, Kernel** out) {
 }
 
 Outcome global_in(Runtime& r, Code* code, const char* name, Address* address, size_t* bytes) {
-  Outcome outcome = check_code(r, code);
+  Outcome outcome = check_placed(r, code);
   if (outcome.code != kSuccess) return outcome;
   const auto symbol = code->module->symbol(name);
   if (!symbol) return {kSymbolNotFound, fmt::format("no variable {}", name)};
@@ -43,11 +49,11 @@ Outcome global_in(Runtime& r, Code* code, const char* name, Address* address, si
   return {};
 }
 
-Outcome load_file(Runtime& r, const char* path, Code** out) {
+Outcome load_file(Runtime& r, const char* path, bool lazy, Code** out) {
   std::ifstream file(path, std::ios::binary);
   if (!file) return {kFileNotFound, path};
   const std::string bytes((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
-  return r.load_code(bytes.data(), bytes.size(), out);
+  return r.load_code(bytes.data(), bytes.size(), lazy, out);
 }
 
 /// CU_LAUNCH_PARAM_…: the parameters as one block.
@@ -205,16 +211,16 @@ HANDOFF_API Result cuGetErrorName(Result result, const char** text) {
 // --- modules and libraries ---
 
 HANDOFF_API Result cuModuleLoadData(Code** out, const void* image) {
-  return driver_call("cuModuleLoadData", [&](Runtime& r) { return r.load_code(image, 0, out); });
+  return driver_call("cuModuleLoadData", [&](Runtime& r) { return r.load_code(image, 0, false, out); });
 }
 HANDOFF_API Result cuModuleLoadDataEx(Code** out, const void* image, unsigned, int*, void**) {
-  return driver_call("cuModuleLoadDataEx", [&](Runtime& r) { return r.load_code(image, 0, out); });
+  return driver_call("cuModuleLoadDataEx", [&](Runtime& r) { return r.load_code(image, 0, false, out); });
 }
 HANDOFF_API Result cuModuleLoad(Code** out, const char* path) {
-  return driver_call("cuModuleLoad", [&](Runtime& r) { return load_file(r, path, out); });
+  return driver_call("cuModuleLoad", [&](Runtime& r) { return load_file(r, path, false, out); });
 }
 HANDOFF_API Result cuModuleLoadFatBinary(Code** out, const void* image) {
-  return driver_call("cuModuleLoadFatBinary", [&](Runtime& r) { return r.load_code(image, 0, out); });
+  return driver_call("cuModuleLoadFatBinary", [&](Runtime& r) { return r.load_code(image, 0, false, out); });
 }
 HANDOFF_API Result cuModuleGetLoadingMode(int* mode) {
   constexpr int kLazy = 2;
@@ -235,10 +241,10 @@ HANDOFF_API Result cuModuleGetGlobal_v2(Address* address, size_t* bytes, Code* c
   return driver_call("cuModuleGetGlobal", [&](Runtime& r) { return global_in(r, code, name, address, bytes); });
 }
 HANDOFF_API Result cuLibraryLoadData(Code** out, const void* image, int*, void**, unsigned, int*, void**, unsigned) {
-  return driver_call("cuLibraryLoadData", [&](Runtime& r) { return r.load_code(image, 0, out); });
+  return driver_call("cuLibraryLoadData", [&](Runtime& r) { return r.load_code(image, 0, true, out); });
 }
 HANDOFF_API Result cuLibraryLoadFromFile(Code** out, const char* path, int*, void**, unsigned, int*, void**, unsigned) {
-  return driver_call("cuLibraryLoadFromFile", [&](Runtime& r) { return load_file(r, path, out); });
+  return driver_call("cuLibraryLoadFromFile", [&](Runtime& r) { return load_file(r, path, true, out); });
 }
 HANDOFF_API Result cuLibraryUnload(Code* code) { return cuModuleUnload(code); }
 HANDOFF_API Result cuLibraryGetModule(Code** out, Code* code) {
@@ -250,14 +256,14 @@ HANDOFF_API Result cuLibraryGetKernel(Kernel** out, Code* code, const char* name
 }
 HANDOFF_API Result cuLibraryGetKernelCount(unsigned* count, Code* code) {
   return driver_call("cuLibraryGetKernelCount", [&](Runtime& r) {
-    Outcome outcome = check_code(r, code);
+    Outcome outcome = check_placed(r, code);
     if (outcome.code == kSuccess) *count = static_cast<unsigned>(code->module->entries().size());
     return outcome;
   });
 }
 HANDOFF_API Result cuLibraryEnumerateKernels(Kernel** out, unsigned count, Code* code) {
   return driver_call("cuLibraryEnumerateKernels", [&](Runtime& r) {
-    Outcome outcome = check_code(r, code);
+    Outcome outcome = check_placed(r, code);
     if (outcome.code != kSuccess) return outcome;
     for (const std::string& name : code->module->entries()) {
       if (count-- == 0) break;
@@ -374,7 +380,7 @@ HANDOFF_API Result cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int* blo
     Outcome outcome = known_kernel(r, kernel, &known);
     if (outcome.code != kSuccess) return outcome;
     if (block_size <= 0) return {kInvalidValue, fmt::format("a block of {} threads", block_size)};
-    *blocks = static_cast<int>(r.resident_blocks(*known, static_cast<uint64_t>(block_size), dynamic_smem));
+    *blocks = active_blocks(r, *known, block_size, dynamic_smem);
     return {};
   });
 }

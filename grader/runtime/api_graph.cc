@@ -96,8 +96,9 @@ Outcome fill_kernel(Runtime& r, GraphNode* node, const KernelNodeParameters* p) 
   if (decoded.code != kSuccess) return decoded;
   if (p->extra != nullptr) return {kNotSupported, "kernel parameters as one block (extra)"};
   if (p->arguments == nullptr && !kernel->program->parameters.empty()) return {kInvalidValue, "no arguments"};
-  set_kernel(node, *kernel, shape_of(*p), p->arguments, nullptr);
-  return {};
+  Outcome checked = r.check_shape(*kernel, shape_of(*p));
+  if (checked.code == kSuccess) set_kernel(node, *kernel, shape_of(*p), p->arguments, nullptr);
+  return checked;
 }
 
 Outcome fill_memset(GraphNode* node, const MemsetNodeParameters* p) {
@@ -125,6 +126,7 @@ Outcome fill_box(GraphNode* node, const RuntimeCopy3D* box) {
 }
 
 Outcome fill_copy(GraphNode* node, void* to, const void* from, size_t bytes, MemcpyKind kind) {
+  if (bytes != 0 && (to == nullptr || from == nullptr)) return {kInvalidValue, "the source or the destination is null"};
   node->work = [=](Runtime& r) { return copy(r, to, from, bytes, kind); };
   return {};
 }
@@ -196,7 +198,8 @@ Outcome instantiate(GraphExec** out, Graph* graph, unsigned long long flags) {
   if (out == nullptr) return {kInvalidValue, "the address is null"};
   Outcome outcome = check_graph(graph);
   if (outcome.code != kSuccess) return outcome;
-  constexpr unsigned long long kDeviceLaunch = 4;
+  constexpr unsigned long long kKnown = 15, kDeviceLaunch = 4;  // cudaGraphInstantiateFlag…
+  if ((flags & ~kKnown) != 0) return {kInvalidValue, fmt::format("flags {:#x}", flags)};
   if ((flags & kDeviceLaunch) != 0) return {kNotSupported, "a graph that kernels launch"};
   auto exec = std::make_unique<GraphExec>();
   exec->steps = std::make_shared<std::vector<GraphStep>>();
@@ -233,24 +236,6 @@ Error set_in_node(const char* name, GraphNode* node, NodeType type, const Fill& 
     Outcome outcome = check_node(node, type);
     return outcome.code == kSuccess ? fill(r, node) : outcome;
   });
-}
-
-/// A captured launch of a graph: the graph as it is now, inside the captured one.
-Outcome launch_captured(Runtime& r, GraphExec* exec, Stream* stream) {
-  auto graph = std::make_shared<Graph>();
-  for (const GraphStep& step : *exec->steps) {
-    if (!step.enabled) continue;
-    auto node = std::make_unique<GraphNode>();
-    node->type = step.type;
-    node->work = step.work;
-    node->host = step.host;
-    node->graph = graph.get();
-    if (!graph->nodes.empty()) node->after = {graph->nodes.back().get()};
-    graph->nodes.push_back(std::move(node));
-  }
-  Outcome outcome = enqueue(r, stream, NodeType::Graph, {});
-  if (outcome.code == kSuccess) captures().of(stream)->last[stream].back()->child = std::move(graph);
-  return outcome;
 }
 
 CaptureStatus status_of(const Capture* capture) {
@@ -663,7 +648,8 @@ HANDOFF_API Error cudaGraphLaunch(GraphExec* exec, Stream* stream) {
   const Error error = call("cudaGraphLaunch", [&](Runtime& r) {
     Outcome outcome = check_exec(exec);
     if (outcome.code != kSuccess) return outcome;
-    if (is_captured(stream)) return launch_captured(r, exec, stream);
+    outcome = check_not_captured(r, stream);  // a launch of a graph cannot be captured
+    if (outcome.code != kSuccess) return outcome;
     steps = exec->steps;
     return enqueue(r, stream, NodeType::Graph, [](Runtime&) { return Outcome{}; });
   });

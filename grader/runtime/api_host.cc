@@ -32,6 +32,10 @@ Outcome register_host(Runtime& r, void* p, size_t bytes, unsigned flags, const c
   if ((flags & (kIoMemory | kReadOnly)) != 0) return {kNotSupported, "memory of a device, or read-only"};
   Outcome outcome = check_no_capture(r);
   if (outcome.code != kSuccess) return outcome;
+  const AllocationRecord* const a = r.memory().find(reinterpret_cast<uint64_t>(p));
+  if (a != nullptr && a->origin != Origin::Registered) {
+    return {kInvalidValue, r.memory().describe(reinterpret_cast<uint64_t>(p))};
+  }
   if (r.memory().adopt(p, bytes, flags, name) == nullptr) {
     return {kHostMemoryAlreadyRegistered, r.memory().describe(reinterpret_cast<uint64_t>(p))};
   }
@@ -44,9 +48,8 @@ Outcome unregister_host(Runtime& r, void* p) {
   const auto address = reinterpret_cast<uint64_t>(p);
   const AllocationRecord* const a = r.memory().find(address);
   if (p == nullptr) return {kInvalidValue, "a null pointer"};
-  if (a == nullptr || a->origin != Origin::Registered || a->base != address) {
-    return {kHostMemoryNotRegistered, r.memory().describe(address)};
-  }
+  if (a == nullptr) return {kHostMemoryNotRegistered, r.memory().describe(address)};
+  if (a->origin != Origin::Registered || a->base != address) return {kInvalidValue, r.memory().describe(address)};
   r.memory().free(address);
   return {};
 }
@@ -139,8 +142,9 @@ HANDOFF_API Error cudaStreamAttachMemAsync(Stream* stream, void* p, size_t bytes
 // --- the driver's ---
 
 HANDOFF_API Result cuMemHostAlloc(void** out, size_t bytes, unsigned flags) {
-  return driver_call("cuMemHostAlloc",
-                     [&](Runtime& r) { return allocate_host(r, out, bytes, flags, "cuMemHostAlloc"); });
+  return driver_call("cuMemHostAlloc", [&](Runtime& r) {
+    return bytes == 0 ? Outcome{kInvalidValue, "0 bytes"} : allocate_host(r, out, bytes, flags, "cuMemHostAlloc");
+  });
 }
 HANDOFF_API Result cuMemAllocHost_v2(void** out, size_t bytes) { return cuMemHostAlloc(out, bytes, 0); }
 HANDOFF_API Result cuMemHostRegister_v2(void* p, size_t bytes, unsigned flags) {

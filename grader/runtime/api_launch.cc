@@ -117,11 +117,14 @@ FunctionAttributes attributes_of(Runtime& r, const Kernel& kernel) {
   return a;
 }
 
+int active_blocks(Runtime& r, const Kernel& kernel, int block_size, size_t dynamic_smem) {
+  const bool allowed = dynamic_smem <= kernel.max_dynamic_smem;
+  return allowed ? static_cast<int>(r.resident_blocks(kernel, static_cast<uint64_t>(block_size), dynamic_smem)) : 0;
+}
+
 Outcome largest_cluster(Runtime& r, const Kernel& kernel, const LaunchShape& shape, int* size) {
-  if (r.resident_blocks(kernel, shape.block.volume(), shape.dynamic_smem) == 0) {
-    return {kInvalidConfiguration, "no block of this size fits on an SM"};
-  }
-  *size = kernel.non_portable_cluster ? 16 : 8;
+  const bool fits = r.resident_blocks(kernel, shape.block.volume(), shape.dynamic_smem) != 0;
+  *size = !fits ? 0 : kernel.non_portable_cluster ? 16 : 8;
   return {};
 }
 
@@ -317,7 +320,7 @@ HANDOFF_API Error cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int* bl
     Outcome found = kernel_for(r, function, &kernel);
     if (found.code != kSuccess) return found;
     if (block_size <= 0) return {kInvalidValue, fmt::format("a block of {} threads", block_size)};
-    *blocks = static_cast<int>(r.resident_blocks(*kernel, static_cast<uint64_t>(block_size), dynamic_smem));
+    *blocks = active_blocks(r, *kernel, block_size, dynamic_smem);
     return {};
   });
 }

@@ -45,7 +45,7 @@ bool on_device(Runtime& r, const void* p, MemcpyKind kind, bool destination) {
 
 Outcome allocate(Runtime& r, void** out, uint64_t bytes, MemoryType type, const char* name) {
   if (out == nullptr) return {kInvalidValue, "the pointer's address is null"};
-  if (bytes == 0 && type != MemoryType::Device) return {kInvalidValue, "0 bytes"};
+  if (bytes == 0 && type == MemoryType::Managed) return {kInvalidValue, "0 bytes"};
   Outcome outcome = check_no_capture(r);
   if (outcome.code != kSuccess) return outcome;
   *out = nullptr;
@@ -171,6 +171,8 @@ HANDOFF_API Error cudaFreeHost(void* p) {
 // --- copies and fills: work in a stream, the legacy one where none is named ---
 
 HANDOFF_API Error cudaMemcpy(void* to, const void* from, size_t bytes, MemcpyKind kind) {
+  // A copy of nothing is no work of the stream: it is allowed while another one is captured.
+  if (bytes == 0) return call("cudaMemcpy", [=](Runtime& r) { return copy(r, to, from, 0, kind); });
   return call_in("cudaMemcpy", nullptr, NodeType::Memcpy, [=](Runtime& r) { return copy(r, to, from, bytes, kind); });
 }
 HANDOFF_API Error cudaMemcpyAsync(void* to, const void* from, size_t bytes, MemcpyKind kind, Stream* stream) {

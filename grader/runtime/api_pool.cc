@@ -74,14 +74,14 @@ Outcome free_in(Runtime& r, void* p, Stream* stream) {
   Outcome outcome = check_stream(r, stream);
   if (outcome.code != kSuccess) return outcome;
   if (is_captured(stream)) return {kNotSupported, "memory of a graph"};
-  return p == nullptr ? Outcome{kInvalidValue, "a null pointer"} : release(r, p, false);
+  return release(r, p, false);
 }
 
 Outcome create(Pool** out, const PoolProperties* p) {
   if (out == nullptr || p == nullptr) return {kInvalidValue, "a null pointer"};
   if (p->allocation_type != kPinned) return {kInvalidValue, fmt::format("allocation type {}", p->allocation_type)};
   if (p->location.type != LocationType::Device) return {kNotSupported, "a pool of the host's memory"};
-  if (p->location.id != 0) return {kInvalidDevice, fmt::format("device {}; there is one, 0", p->location.id)};
+  if (p->location.id != 0) return {kInvalidValue, fmt::format("device {}; there is one, 0", p->location.id)};
   if (p->handle_types != 0) return {kNotSupported, "a pool that other processes share"};
   *out = new Pool;
   (*out)->max_size = p->max_size;

@@ -27,7 +27,7 @@ Outcome check_end(const PitchedPointer& p, const Position& at, const Extent& ext
                                             at.x, which, p.pitch)};
   }
   if (at.y + extent.height > p.ysize && extent.depth > 1) {
-    return {kInvalidValue,
+    return {kInvalidPitchValue,
             fmt::format("{} rows from row {} of the {}, whose slices have {}", extent.height, at.y, which, p.ysize)};
   }
   return {};
@@ -36,6 +36,7 @@ Outcome check_end(const PitchedPointer& p, const Position& at, const Extent& ext
 Outcome fill_box(Runtime& r, const PitchedPointer& p, int value, const Extent& extent) {
   if (extent.width == 0 || extent.height == 0 || extent.depth == 0) return {};
   Outcome outcome = check_end(p, {}, extent, "destination");
+  if (outcome.code == kInvalidPitchValue) outcome.code = kInvalidValue;  // a copy's code only
   for (size_t slice = 0; slice < extent.depth && outcome.code == kSuccess; ++slice) {
     outcome =
         fill_rows(r, row_of(p, {}, 0, slice), p.pitch, static_cast<uint8_t>(value), 1, extent.width, extent.height);

@@ -207,9 +207,11 @@ Outcome enqueue_launch(Runtime& r, Stream* stream, Kernel& kernel, const LaunchS
   }
   if (capture->invalid) return {kStreamCaptureInvalidated, "an earlier call made the capture invalid"};
   Outcome decoded = r.decode(kernel);
-  if (decoded.code == kSuccess)
-    set_kernel(add_captured(*capture, stream, NodeType::Kernel), kernel, shape, args, packed);
-  return decoded;
+  if (decoded.code != kSuccess) return decoded;
+  Outcome checked = r.check_shape(kernel, shape);
+  if (checked.code != kSuccess) return invalidated(*capture, checked.code, checked.why);
+  set_kernel(add_captured(*capture, stream, NodeType::Kernel), kernel, shape, args, packed);
+  return {};
 }
 
 Work launch_work(std::shared_ptr<const KernelLaunch> launch) {

@@ -6,7 +6,9 @@
 
 namespace handoff::runtime {
 
-/// Blocks of the largest cluster that a launch may have.
+/// Blocks of so many threads that an SM holds: none where they ask for more shared memory than the kernel may have.
+int active_blocks(Runtime& r, const Kernel& kernel, int block_size, size_t dynamic_smem);
+/// Blocks of the largest cluster that a launch may have; 0: not even one block fits.
 Outcome largest_cluster(Runtime& r, const Kernel& kernel, const LaunchShape& shape, int* size);
 /// Clusters of this shape that are resident together.
 Outcome resident_clusters(Runtime& r, const Kernel& kernel, const LaunchShape& shape, int* clusters);

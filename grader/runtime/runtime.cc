@@ -215,7 +215,7 @@ Code* Runtime::add_fat_binary(const void* wrapper) {
   return code;
 }
 
-Outcome Runtime::load_code(const void* image, size_t bytes, Code** out) {
+Outcome Runtime::load_code(const void* image, size_t bytes, bool lazy, Code** out) {
   auto code = std::make_unique<Code>();
   const auto* data = static_cast<const std::byte*>(image);
   constexpr uint32_t kFatbin = 0xba55ed50u;
@@ -236,7 +236,7 @@ Outcome Runtime::load_code(const void* image, size_t bytes, Code** out) {
   Code* const raw = code.get();
   owned_.push_back(std::move(code));
   codes_.insert(raw);
-  Outcome placed = place(*raw);
+  Outcome placed = lazy ? Outcome{} : place(*raw);
   if (placed.code != kSuccess) {
     codes_.erase(raw);
     return placed;
@@ -268,6 +268,8 @@ Outcome Runtime::place(Code& code) {
            true);
       return code.load_outcome = {kNoKernelImageForDevice, why};
     }
+  } else if (ptx_target(ptx).empty()) {
+    return code.load_outcome = {kInvalidKernelImage, "it is neither PTX nor a fat binary"};
   } else if (suitability(ptx_target(ptx), cc) == 0) {
     return code.load_outcome = {kNoKernelImageForDevice,
                                 fmt::format("PTX for '{}', which a device of sm_{} does not run", ptx_target(ptx), cc)};

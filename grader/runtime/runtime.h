@@ -99,8 +99,9 @@ class Runtime {
   // Code.
   /// Registers a fat binary of the program, as its wrapper describes it.
   Code* add_fat_binary(const void* wrapper);
-  /// Loads PTX text, or a fat binary, from memory (`bytes` 0: as long as it says itself).
-  Outcome load_code(const void* image, size_t bytes, Code** out);
+  /// Loads PTX text, or a fat binary, from memory (`bytes` 0: as long as it says itself). `lazy`: what is wrong with it
+  /// is found when it is placed.
+  Outcome load_code(const void* image, size_t bytes, bool lazy, Code** out);
   /// Forgets the code, its kernels and its variables.
   void remove_code(Code* code);
   /// Is it code that load_code made and remove_code did not end?
@@ -127,6 +128,8 @@ class Runtime {
   /// Runs a kernel to its end. `args`: one pointer for each parameter; `packed`: the whole block instead (where not
   /// nullptr). A fault is not the launch's own error: it is what the calls after it return.
   Outcome launch(Kernel& kernel, const LaunchShape& shape, void** args, const std::vector<std::byte>* packed = nullptr);
+  /// Can the kernel, which has been decoded, be launched so?
+  Outcome check_shape(Kernel& kernel, const LaunchShape& shape);
   /// Blocks of this kernel that one SM holds at a time.
   uint32_t resident_blocks(const Kernel& kernel, uint64_t threads, uint64_t dynamic_smem);
 
@@ -153,7 +156,6 @@ class Runtime {
   Runtime();
   void report(const RunRecord& record);
   Outcome share_managed(Code& code);
-  Outcome check_shape(Kernel& kernel, const LaunchShape& shape);
   uint64_t grid_workspace();  // LaunchConfig::grid_workspace, as a launch finds it; 0: there is no memory
   std::recursive_mutex lock_;
   DeviceMemory memory_;

@@ -1,7 +1,8 @@
 // What calls and launches answer that cannot succeed. It prints each answer; errors.txt is what an H200 answered
-// (driver 580.159.04, 2026-11-30), so that the emulator is an H200 here. errors.unasked.txt is what the emulator
-// answers behind that, where no device has been asked yet. nvcc: -gencode arch=compute_90a,code=compute_90a stderr:
-// cudaFree failed: cudaErrorInvalidValue (invalid argument) stderr: was freed
+// (driver 580.159.04, 2026-11-30), so that the emulator is an H200 here.
+// nvcc: -gencode arch=compute_90a,code=compute_90a
+// stderr: cudaFree failed: cudaErrorInvalidValue (invalid argument)
+// stderr: was freed
 #include "check.h"
 
 __global__ void nothing() {}
@@ -187,11 +188,26 @@ void streams() {
   std::printf("%d\n", size);
   config.blockDim = dim3(2048);
   say("largest cluster of blocks that are too large", cudaOccupancyMaxPotentialClusterSize(&size, bounded, &config));
+  std::printf("%d\n", size);
+  say("occupancy with more shared memory than allowed",
+      cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, bounded, 32, 100 * 1024));
+  std::printf("%d blocks\n", blocks);
+  CHECK(cudaFuncSetAttribute(bounded, cudaFuncAttributeMaxDynamicSharedMemorySize, 100 * 1024));
+  say("occupancy with as much as is allowed",
+      cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, bounded, 32, 100 * 1024));
+  std::printf("%d blocks\n", blocks);
   const char* name = nullptr;
   say("name", cudaFuncGetName(&name, bounded));
   std::printf("%s\n", name);
   cudaLibrary_t library;
+  cudaKernel_t kernel;
   say("a library that is none", cudaLibraryLoadData(&library, "nonsense", nullptr, nullptr, 0, nullptr, nullptr, 0));
+  say("a kernel of it", cudaLibraryGetKernel(&kernel, library, "nothing"));
+  say("unload it", cudaLibraryUnload(library));
+  const char* const broken = ".version 8.7\n.target sm_90\n.address_size 64\n.visible .entry {";
+  say("a library of broken PTX", cudaLibraryLoadData(&library, broken, nullptr, nullptr, 0, nullptr, nullptr, 0));
+  say("a kernel of it", cudaLibraryGetKernel(&kernel, library, "nothing"));
+  say("unload it", cudaLibraryUnload(library));
   say("a library that is not there",
       cudaLibraryLoadFromFile(&library, "/no/such/file", nullptr, nullptr, 0, nullptr, nullptr, 0));
   CHECK(cudaStreamDestroy(stream));
@@ -247,7 +263,11 @@ void captures() {
   say("query the stream", cudaStreamQuery(stream));
   end("queried");
   begin();
-  say("copy", cudaMemcpy(p, p, 0, cudaMemcpyDefault));
+  say("copy of no bytes", cudaMemcpy(p, p, 0, cudaMemcpyDefault));
+  end("copied nothing");
+  CHECK(cudaMalloc(&p, 64));
+  begin();
+  say("copy", cudaMemcpy(p, p, 16, cudaMemcpyDefault));
   end("copied");
   begin(cudaStreamCaptureModeRelaxed);
   say_launch("launch in the legacy stream", [] { nothing<<<1, 32>>>(); });
@@ -280,6 +300,13 @@ void captures() {
   say_launch("a launch", [&] { nothing<<<1, 32, 0, stream>>>(); });
   say("destroy the stream's event", cudaEventDestroy(event));
   end("a launch");
+  cudaGraph_t empty;
+  cudaGraphExec_t exec;
+  CHECK(cudaGraphCreate(&empty, 0));
+  CHECK(cudaGraphInstantiate(&exec, empty, 0));
+  begin(cudaStreamCaptureModeRelaxed);
+  say("launch of a graph", cudaGraphLaunch(exec, stream));
+  end("launched a graph");
   CHECK(cudaStreamDestroy(stream));
   CHECK(cudaStreamDestroy(other));
 }

@@ -9,8 +9,7 @@
     // expect: ID @ MARK   exactly these diagnostics, at the lines that end with "// LINE MARK" (0: a line that is not known)
     // related: MARK       some diagnostic names that line, too
 
-Where there is NAME.txt (NAME.ARGUMENTS.txt), the program's output is that file's, and behind it that of NAME.unasked.txt where there is
-one: what no device has been asked yet. `handoff run` otherwise finds nothing. Exit status 77:
+Where there is NAME.txt (NAME.ARGUMENTS.txt), the program's output is that file's. `handoff run` otherwise finds nothing. Exit status 77:
 there is no nvcc."""
 
 import argparse
@@ -129,9 +128,7 @@ class Tests:
                 expect(marks[mark] in related, f"no diagnostic names line {marks[mark]}, {mark}; some name {sorted(related)}")
             answers = source.with_suffix("".join("." + a for a in arguments) + ".txt")
             if answers.exists():
-                unasked = answers.with_suffix(".unasked.txt")
-                wanted_output = answers.read_text() + (unasked.read_text() if unasked.exists() else "")
-                expect(stdout == wanted_output, f"the output is not that of {answers.name}")
+                expect(stdout == answers.read_text(), f"the output is not that of {answers.name}")
 
     def builds(self):
         """vector_add.cu, built in other ways."""
