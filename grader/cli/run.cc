@@ -307,6 +307,7 @@ std::string judge(const RunArguments& a, Plan* plan) {
            suggestion(a.schedule, {"all", "nominal", "lazy", "eager", "reverse", "random"},
                       "; there are all, nominal, lazy, eager, reverse and random");
   }
+  plan->findings.schedules = plan->schedules.size();
   plan->findings.verbose = a.verbose;
   plan->findings.checked = a.check != "off";
   plan->findings.keep_launches = !a.json.empty();
@@ -412,7 +413,7 @@ int run_program(const RunArguments& a) {
   }
   if (findings.errors() > 0) {
     status = kHazards;
-  } else if (status == 0 && (findings.fatal() || !findings.started())) {
+  } else if (findings.fatal() || !findings.started()) {
     status = kCouldNot;
   }
   if (const std::string failed = trace.end(); !failed.empty()) return refuse(failed);

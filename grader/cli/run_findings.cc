@@ -220,13 +220,16 @@ void Findings::summary() const {
   if (suppressed_ > 0) text += fmt::format(", {} suppressed", suppressed_);
   if (repeated_ > 0) text += fmt::format(" ({} more of the same in later launches)", repeated_);
   std::fprintf(stderr, "handoff: %s\n", text.c_str());
+  if (runs_.size() < options_.schedules)
+    std::fprintf(stderr, "handoff: %zu of %zu schedules were not run\n", options_.schedules - runs_.size(),
+                 options_.schedules);
   if (runs_.size() == 1) return;
   for (const std::unique_ptr<Found>& f : found_) {
     if (f->json.is_null()) continue;
     std::string schedules;
     for (const std::string& s : f->schedules) schedules += (schedules.empty() ? "" : ", ") + s;
     std::fprintf(stderr, "  %s: %s\n", f->title.c_str(),
-                 f->schedules.size() == runs_.size() ? "on every schedule" : ("on " + schedules).c_str());
+                 f->schedules.size() == options_.schedules ? "on every schedule" : ("on " + schedules).c_str());
   }
 }
 

@@ -29,6 +29,7 @@ class HostLines {
 
 /// How findings are told.
 struct FindingOptions {
+  size_t schedules = 1;           ///< on which the program is to run
   bool verbose = false;           ///< every diagnostic of a launch in full, and suppressions that matched nothing
   bool checked = true;            ///< the checker was on
   bool keep_launches = false;     ///< for the JSON report

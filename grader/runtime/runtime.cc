@@ -268,6 +268,15 @@ Outcome Runtime::place(Code& code) {
            true);
       return code.load_outcome = {kNoKernelImageForDevice, why};
     }
+    // What nvcc puts in unasked. It runs, without what the source keeps for later devices.
+    constexpr uint32_t kHopper = 90;
+    const std::string target = ptx_target(ptx);
+    if (uint32_t of_target = 0; std::sscanf(target.c_str(), "sm_%u", &of_target) == 1 && of_target < kHopper) {
+      tell(
+          fmt::format("the kernels were compiled for {}: what `#if __CUDA_ARCH__` keeps for later devices is not in "
+                      "them; build with nvcc -gencode arch=compute_100a,code=compute_100a",
+                      target));
+    }
   } else if (ptx_target(ptx).empty()) {
     return code.load_outcome = {kInvalidKernelImage, "it is neither PTX nor a fat binary"};
   } else if (suitability(ptx_target(ptx), cc) == 0) {

@@ -890,6 +890,8 @@ std::string Checker::State::barrier_hint(const Operation& o) const {
     return fmt::format("A tcgen05.commit behind the {}, by its thread, and a wait on that barrier would order them.",
                        noun(o));
   }
+  if (o.info.mbarrier_owner == nullptr && o.info.kind == AsyncOpInfo::Kind::CpAsync)
+    return "cp.async.wait_group (__pipeline_wait_prior) by the issuing thread, then a barrier, would order them.";
   if (o.info.mbarrier_owner == nullptr)
     return "cp.async.bulk.wait_group by the issuing thread, then a barrier, would order them.";
   return fmt::format("A wait on `{}` for the phase that counts these bytes would order them.",
@@ -1068,7 +1070,8 @@ void Checker::State::thread_writes(Plane& plane, const RowPiece& piece, const Ac
                              complete(o, a.k->any, true) ? ": the signal between them is relaxed, which orders nothing"
                                                          : not_covered(o, true));
              d.hint =
-                 o.info.mbarrier_owner == nullptr && !by_tensor_core(o.info)
+                 o.info.mbarrier_owner == nullptr && !by_tensor_core(o.info) &&
+                         o.info.kind != AsyncOpInfo::Kind::CpAsync
                      ? "cp.async.bulk.wait_group.read by the thread that issued it, then a barrier, would order them."
                      : barrier_hint(o);
              d.related = {{place(o.info.inst), may_still(o, "reading")}};
