@@ -12,7 +12,8 @@ function(handoff_test_program name library)
   target_link_libraries(${name}_test PRIVATE ${library} GTest::gtest GTest::gmock GTest::gtest_main)
   # What is tested is in the library: it is that which must be fast, or watched by the sanitizers. The tests themselves compile in half the
   # time without optimisation, without instrumentation, and without reading GoogleTest's headers again for each file.
-  target_compile_options(${name}_test PRIVATE $<$<CONFIG:Release>:-O1> $<$<BOOL:${HANDOFF_SANITIZE}>:-O0>)
+  handoff_compile_quickly(${name}_test)
+  target_compile_options(${name}_test PRIVATE $<$<BOOL:${HANDOFF_SANITIZE}>:-O0>)
   set_target_properties(${name}_test PROPERTIES HANDOFF_TESTS ON)
   target_precompile_headers(${name}_test PRIVATE <fmt/format.h> <gmock/gmock.h> <gtest/gtest.h>)
   if(HANDOFF_SANITIZE)

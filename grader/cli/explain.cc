@@ -11,6 +11,7 @@
 
 #include "grader/cli/commands.h"
 #include "grader/cli/exercises.h"
+#include "grader/cli/suppressions.h"
 #include "grader/report/terminal.h"
 
 namespace handoff::cli {
@@ -125,13 +126,7 @@ int list_all(const fs::path& folder, const std::vector<std::string>& ids, size_t
 
 int run_explain(const std::string& id) {
   const fs::path folder = harness::project_root() / "docs" / "diagnostics";
-  std::vector<std::string> ids;
-  std::error_code failed;
-  for (const fs::directory_entry& page : fs::directory_iterator(folder, failed)) {
-    const std::string name = page.path().stem().string();
-    if (page.path().extension() == ".md" && name != "README" && name != "index") ids.push_back(name);
-  }
-  std::sort(ids.begin(), ids.end());
+  const std::vector<std::string> ids = catalogue_ids();
   if (ids.empty()) return refuse("no diagnostics catalogue was found in " + folder.string());
   const size_t width = std::min(report::terminal_width(STDOUT_FILENO), kMaxWidth);
   if (id.empty()) return list_all(folder, ids, width);

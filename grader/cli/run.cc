@@ -67,12 +67,10 @@ class Signals {
       if (before_[i].sa_handler != SIG_IGN) sigaction(kSignals[i], &ours, nullptr);
     }
   }
-  ~Signals() {
-    for (size_t i = 0; i < kSignals.size(); ++i) sigaction(kSignals[i], &before_[i], nullptr);
-  }
+  ~Signals() { restore(); }
   Signals(const Signals&) = delete;
   Signals& operator=(const Signals&) = delete;
-  /// In a new process, before it becomes the program.
+  /// As they were: also in a new process, before it becomes the program.
   void restore() const {
     for (size_t i = 0; i < kSignals.size(); ++i) sigaction(kSignals[i], &before_[i], nullptr);
   }
@@ -215,7 +213,7 @@ pid_t start(const Start& how, const Signals& signals, std::string* problem) {
   return -1;
 }
 
-/// Passes on what is in the pipe: to `output` (nullptr: nowhere), and to standard output where `show`.
+/// Passes on what is in the pipe: to `output`, and to standard output where `show`.
 void drain(int pipe, Output* output, bool show) {
   char buffer[1 << 16];
   for (ssize_t got = 0; (got = read(pipe, buffer, sizeof buffer)) > 0;) {

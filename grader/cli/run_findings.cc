@@ -11,6 +11,7 @@
 #include <optional>
 
 #include "grader/harness/process.h"
+#include "grader/report/diagnostic_json.h"
 #include "grader/report/terminal.h"
 
 namespace handoff::cli {
@@ -32,10 +33,6 @@ std::optional<std::string> line_of_file(const std::string& path, size_t line) {
   return text;
 }
 
-const char* text_of(Severity severity) {
-  return severity == Severity::Error ? "error" : severity == Severity::Warning ? "warning" : "note";
-}
-
 /// The beginning of a name that templates made longer than anybody reads; demangled names are ASCII.
 std::string shortened(const std::string& name) {
   constexpr size_t kMost = 120;
@@ -45,19 +42,9 @@ std::string shortened(const std::string& name) {
 std::string count(size_t n, const char* one, const char* more) { return fmt::format("{} {}", n, n == 1 ? one : more); }
 
 Json as_json(const RunRecord& record, const Diagnostic& d) {
-  Json related = Json::array();
-  for (const RelatedPlace& r : d.related)
-    related.push_back({{"file", r.place.file}, {"line", r.place.line}, {"role", r.role}});
-  return {{"id", d.id},
-          {"severity", text_of(d.severity)},
-          {"message", d.message},
-          {"hint", d.hint},
-          {"file", d.place.file},
-          {"line", d.place.line},
-          {"related", std::move(related)},
-          {"launch", record.number},
-          {"kernel", record.kernel},
-          {"schedule", record.schedule}};
+  Json json = report::diagnostic_json(d);
+  json.update({{"launch", record.number}, {"kernel", record.kernel}, {"schedule", record.schedule}});
+  return json;
 }
 
 }  // namespace
@@ -171,7 +158,7 @@ bool Findings::is_new(const RunRecord& record, Diagnostic& d, const std::vector<
   ++(d.severity == Severity::Error ? errors_ : warnings_);
   known->json = as_json(record, d);
   known->title =
-      fmt::format("{}[{}] {}", text_of(d.severity), d.id,
+      fmt::format("{}[{}] {}", report::to_text(d.severity), d.id,
                   d.place.line == 0 ? "in " + shortened(record.kernel)
                                     : fmt::format("{}:{}", fs::path(d.place.file).filename().string(), d.place.line));
   return true;

@@ -16,6 +16,7 @@
 #include "grader/device/device.h"
 #include "grader/harness/session.h"
 #include "grader/harness/toolchain.h"
+#include "grader/report/diagnostic_json.h"
 #include "grader/report/json.h"
 
 namespace handoff::cli {
@@ -180,25 +181,9 @@ const char* text_of(LaunchResult::Status status) {
   return "error";
 }
 
-const char* text_of(Severity severity) {
-  return severity == Severity::Error ? "error" : severity == Severity::Warning ? "warning" : "note";
-}
-
 Json run_json(const machine::Schedule& schedule, const LaunchResult& result) {
   Json diagnostics = Json::array();
-  for (const Diagnostic& d : result.diagnostics) {
-    Json related = Json::array();
-    for (const RelatedPlace& r : d.related) {
-      related.push_back({{"file", r.place.file}, {"line", r.place.line}, {"role", r.role}});
-    }
-    diagnostics.push_back({{"id", d.id},
-                           {"severity", text_of(d.severity)},
-                           {"message", d.message},
-                           {"hint", d.hint},
-                           {"file", d.place.file},
-                           {"line", d.place.line},
-                           {"related", std::move(related)}});
-  }
+  for (const Diagnostic& d : result.diagnostics) diagnostics.push_back(report::diagnostic_json(d));
   return {{"schedule", machine::to_string(schedule.kind)},
           {"seed", schedule.seed},
           {"status", text_of(result.status)},
@@ -212,7 +197,7 @@ void print_run(const machine::Schedule& schedule, const LaunchResult& result) {
   std::printf("%s: %s, %llu modeled cycles\n", machine::to_string(schedule).c_str(), text_of(result.status),
               static_cast<unsigned long long>(result.modeled_cycles));
   for (const Diagnostic& d : result.diagnostics) {
-    std::printf("  %s[%s] %s:%u: %s\n", text_of(d.severity), d.id.c_str(), d.place.file.c_str(), d.place.line,
+    std::printf("  %s[%s] %s:%u: %s\n", report::to_text(d.severity), d.id.c_str(), d.place.file.c_str(), d.place.line,
                 d.message.c_str());
     for (const RelatedPlace& r : d.related)
       std::printf("    %s:%u: %s\n", r.place.file.c_str(), r.place.line, r.role.c_str());

@@ -24,54 +24,24 @@ bool is_same_arrive(const Event& a, const Event& b) {
          a.line == b.line && a.object == b.object && a.phase == b.phase && a.bytes == 0 && b.bytes == 0;
 }
 
+/// trace::name_of(), but shorter where a picture has little room.
 const char* text_of(Kind kind) {
   switch (kind) {
-    case Kind::CopyIssued:
-      return "copy issued";
     case Kind::CopyRead:
       return "copy read";
     case Kind::CopyWritten:
       return "copy written";
     case Kind::CopySignalled:
       return "copy signalled";
-    case Kind::Init:
-      return "init";
-    case Kind::Inval:
-      return "inval";
-    case Kind::Expect:
-      return "expect_tx";
-    case Kind::Complete:
-      return "complete_tx";
-    case Kind::Arrive:
-      return "arrive";
-    case Kind::PhaseComplete:
-      return "phase complete";
-    case Kind::WaitTrue:
-      return "wait: true";
-    case Kind::WaitFalse:
-      return "wait: false";
-    case Kind::BlockBarrier:
-      return "block barrier";
-    case Kind::Commit:
-      return "commit group";
-    case Kind::GroupWait:
-      return "wait group";
-    case Kind::TmemAlloc:
-      return "tmem alloc";
-    case Kind::TmemDealloc:
-      return "tmem dealloc";
     case Kind::TmemLoad:
       return "tmem ld";
     case Kind::TmemStore:
       return "tmem st";
-    case Kind::MmaIssued:
-      return "mma issued";
-    case Kind::MmaDone:
-      return "mma done";
     case Kind::TcgenCommit:
       return "commit";
+    default:
+      return trace::name_of(kind);
   }
-  return "";
 }
 
 }  // namespace

@@ -10,6 +10,8 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
+#include "grader/report/diagnostic_json.h"
+
 namespace handoff::report {
 namespace {
 
@@ -22,18 +24,6 @@ using harness::Verdict;
 using Json = nlohmann::ordered_json;
 
 constexpr int kVersion = 1;  // raised only where a field is removed or changes its meaning
-
-const char* to_text(Severity severity) {
-  switch (severity) {
-    case Severity::Error:
-      return "error";
-    case Severity::Warning:
-      return "warning";
-    case Severity::Note:
-      return "note";
-  }
-  return "error";
-}
 
 Severity severity_from(const std::string& text) {
   if (text == "warning") return Severity::Warning;
@@ -63,22 +53,10 @@ TestOutcome test_from(const Json& j) {
   return t;
 }
 
-Json diagnostic_json(const FoundDiagnostic& f) {
-  Json related = Json::array();
-  for (const RelatedPlace& r : f.diagnostic.related) {
-    related.push_back({{"file", r.place.file}, {"line", r.place.line}, {"role", r.role}});
-  }
-  return {{"id", f.diagnostic.id},
-          {"severity", to_text(f.diagnostic.severity)},
-          {"message", f.diagnostic.message},
-          {"hint", f.diagnostic.hint},
-          {"file", f.diagnostic.place.file},
-          {"line", f.diagnostic.place.line},
-          {"related", std::move(related)},
-          {"device", f.device},
-          {"schedule", f.schedule},
-          {"seed", f.seed},
-          {"input", f.input}};
+Json found_json(const FoundDiagnostic& f) {
+  Json json = diagnostic_json(f.diagnostic);
+  json.update({{"device", f.device}, {"schedule", f.schedule}, {"seed", f.seed}, {"input", f.input}});
+  return json;
 }
 
 FoundDiagnostic diagnostic_from(const Json& j) {
@@ -166,7 +144,7 @@ trace::Timeline timeline_from(const Json& j) {
 Json verdict_json(const Verdict& v) {
   Json tests = Json::array(), diagnostics = Json::array();
   for (const TestOutcome& t : v.tests) tests.push_back(test_json(t));
-  for (const FoundDiagnostic& f : v.diagnostics) diagnostics.push_back(diagnostic_json(f));
+  for (const FoundDiagnostic& f : v.diagnostics) diagnostics.push_back(found_json(f));
   return {{"exercise", v.exercise},
           {"title", v.title},
           {"submission", v.submission},

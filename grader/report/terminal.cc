@@ -19,6 +19,8 @@
 #include <utility>
 #include <vector>
 
+#include "grader/report/diagnostic_json.h"
+
 namespace handoff::report {
 namespace {
 
@@ -378,13 +380,10 @@ class Screen {
 
   void diagnostic(const FoundDiagnostic& found, bool in_full) {
     const Diagnostic& d = found.diagnostic;
-    const std::string severity = d.severity == Severity::Error     ? "error"
-                                 : d.severity == Severity::Warning ? "warning"
-                                                                   : "note";
     const Ink which = d.severity == Severity::Error     ? Ink::Bad
                       : d.severity == Severity::Warning ? Ink::Caution
                                                         : Ink::Dim;
-    const std::string tag = severity + "[" + d.id + "]";
+    const std::string tag = std::string(to_text(d.severity)) + "[" + d.id + "]";
     const std::string place = place_text(d.place);
     std::string message = harmless(d.message);
     // The message may already say where.

@@ -28,6 +28,8 @@ Outcome invalidated(Capture& capture, Error code, std::string why) {
   return {code, std::move(why)};
 }
 
+Outcome already_invalid() { return {kStreamCaptureInvalidated, "an earlier call made the capture invalid"}; }
+
 /// Does the legacy stream wait for this one, and this one for it?
 bool is_blocking(Runtime& r, Stream* stream) {
   return r.streams.count(stream) == 0 || (stream->flags & kNonBlockingStream) == 0;
@@ -67,13 +69,11 @@ std::vector<std::byte> pack(const Kernel& kernel, void** args) {
   return block;
 }
 
-}  // namespace
-
-namespace {
 std::unordered_set<const GraphNode*>& nodes() {
   static auto* const kNodes = new std::unordered_set<const GraphNode*>;
   return *kNodes;
 }
+
 }  // namespace
 
 GraphNode::GraphNode() { nodes().insert(this); }
@@ -193,7 +193,7 @@ Outcome enqueue(Runtime& r, Stream* stream, NodeType type, const Work& work) {
     if (is_legacy(stream)) outcome = check_implicit(r);
     return outcome.code == kSuccess ? work(r) : outcome;
   }
-  if (capture->invalid) return {kStreamCaptureInvalidated, "an earlier call made the capture invalid"};
+  if (capture->invalid) return already_invalid();
   add_captured(*capture, stream, type)->work = work;
   return {};
 }
@@ -205,7 +205,7 @@ Outcome enqueue_launch(Runtime& r, Stream* stream, Kernel& kernel, const LaunchS
     return enqueue(r, stream, NodeType::Kernel,
                    [&](Runtime& runtime) { return runtime.launch(kernel, shape, args, packed); });
   }
-  if (capture->invalid) return {kStreamCaptureInvalidated, "an earlier call made the capture invalid"};
+  if (capture->invalid) return already_invalid();
   Outcome decoded = r.decode(kernel);
   if (decoded.code != kSuccess) return decoded;
   Outcome checked = r.check_shape(kernel, shape);
@@ -235,7 +235,7 @@ Error enqueue_host(const char* name, Stream* stream, std::function<void()> funct
     now = capture == nullptr;
     if (outcome.code != kSuccess) return outcome;
     if (capture == nullptr) return is_legacy(stream) ? check_implicit(r) : Outcome{};
-    if (capture->invalid) return {kStreamCaptureInvalidated, "an earlier call made the capture invalid"};
+    if (capture->invalid) return already_invalid();
     add_captured(*capture, stream, NodeType::Host)->host = function;
     return {};
   });
@@ -274,7 +274,7 @@ Outcome end_capture(Runtime& r, Stream* stream, Graph** out) {
   }
   if (capture->origin != stream) return invalidated(*capture, kStreamCaptureUnmatched, "it began in another stream");
   std::erase_if(captures().streams, [&](const auto& s) { return s.second == capture; });
-  if (capture->invalid) return {kStreamCaptureInvalidated, "an earlier call made the capture invalid"};
+  if (capture->invalid) return already_invalid();
   // Everything must lie before the last nodes of the origin.
   std::set<const GraphNode*> joined;
   std::vector<const GraphNode*> pending(capture->last[stream].begin(), capture->last[stream].end());

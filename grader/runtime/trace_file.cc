@@ -28,56 +28,6 @@ constexpr size_t kPiece = 1 << 20;    // bytes that are written at a time
 constexpr uint64_t kFirstWarp = 100;  // rows of a block: its units, then its warps
 enum Row : uint64_t { kLaunches = 0, kLoads, kStores, kTensorCore, kHardware };
 
-const char* name_of(Kind kind) {
-  switch (kind) {
-    case Kind::CopyIssued:
-      return "copy issued";
-    case Kind::CopyRead:
-      return "copy has read";
-    case Kind::CopyWritten:
-      return "copy has written";
-    case Kind::CopySignalled:
-      return "copy has signalled";
-    case Kind::Init:
-      return "init";
-    case Kind::Inval:
-      return "inval";
-    case Kind::Expect:
-      return "expect_tx";
-    case Kind::Complete:
-      return "complete_tx";
-    case Kind::Arrive:
-      return "arrive";
-    case Kind::PhaseComplete:
-      return "phase complete";
-    case Kind::WaitTrue:
-      return "wait: true";
-    case Kind::WaitFalse:
-      return "wait: false";
-    case Kind::BlockBarrier:
-      return "block barrier";
-    case Kind::Commit:
-      return "commit group";
-    case Kind::GroupWait:
-      return "wait group";
-    case Kind::TmemAlloc:
-      return "tmem alloc";
-    case Kind::TmemDealloc:
-      return "tmem dealloc";
-    case Kind::TmemLoad:
-      return "tmem load";
-    case Kind::TmemStore:
-      return "tmem store";
-    case Kind::MmaIssued:
-      return "mma issued";
-    case Kind::MmaDone:
-      return "mma done";
-    case Kind::TcgenCommit:
-      return "tcgen05 commit";
-  }
-  return "";
-}
-
 std::string row_name(uint64_t row) {
   switch (row) {
     case kLaunches:
@@ -146,7 +96,7 @@ class TraceFile::Writer {
   }
   void moment(const trace::Event& e) {
     const uint64_t row = e.warp >= 0 ? kFirstWarp + static_cast<uint64_t>(e.warp) : uint64_t{kHardware};
-    const std::string name = std::string(name_of(e.kind)) + (e.object.empty() ? "" : " " + e.object);
+    const std::string name = std::string(trace::name_of(e.kind)) + (e.object.empty() ? "" : " " + e.object);
     Json json = event("i", uint64_t{e.cta} + 1, row, e.cycle, name, arguments_of(e));
     json["s"] = "t";
     put(json);

@@ -315,6 +315,15 @@ SlotWidth width_of(uint32_t tagged) {
   return static_cast<SlotWidth>((tagged & 3u) == 1 ? 4 : (tagged & 3u) == 2 ? 8 : 16);
 }
 
+/// Loads an element into a lane's part of a register of the pool; returns where that is.
+std::byte* load_register(Warp& w, uint32_t tagged, int lane, const std::byte* host, const AccessMode& m) {
+  const SlotWidth slot = width_of(tagged);
+  std::byte* r = w.regs + slot_of(tagged) + static_cast<size_t>(lane) * slot;
+  load_element(r, slot, host, m);
+  if ((tagged & 4u) != 0) std::memset(r + 2, 0, 2);  // a 16-bit register: upper bits stay zero
+  return r;
+}
+
 /// Where the lanes of a full warp access memory: at(lane). In a row: each lane's 4 bytes follow those of the lane
 /// before; then only the offset of lane 0 is set.
 struct Places {
@@ -420,15 +429,13 @@ bool load_for_all(Warp& w, const Inst& i, LaneMask mask, const AccessMode& m) {
   for (uint32_t e = 0; e < m.count; e++) {
     if (regs[e] == kNoOperand) continue;
     const SlotWidth slot = width_of(regs[e]);
-    std::byte* r = w.regs + slot_of(regs[e]);
-    load_element(r, slot, t.host + e * m.element, m);
-    if ((regs[e] & 4u) != 0) std::memset(r + 2, 0, 2);  // a 16-bit register: upper bits stay zero
+    const std::byte* r = load_register(w, regs[e], 0, t.host + e * m.element, m);
     if (slot == 4) {
       std::fill_n(lanes<uint32_t>(w.regs, slot_of(regs[e])), kWarpSize, from_bytes<uint32_t>(r));
     } else if (slot == 8) {
       std::fill_n(lanes<uint64_t>(w.regs, slot_of(regs[e])), kWarpSize, from_bytes<uint64_t>(r));
     } else {
-      for (size_t l = 1; l < kWarpSize; l++) std::memcpy(r + l * slot, r, slot);
+      for (int l = 1; l < kWarpSize; l++) load_register(w, regs[e], l, t.host + e * m.element, m);
     }
   }
   return true;
@@ -465,10 +472,7 @@ void load(Warp& w, const Inst& i, LaneMask mask) {
     guard_barrier(w, i, l, t, bytes, "reads");
     for (uint32_t e = 0; e < m.count; e++) {
       if (regs[e] == kNoOperand) continue;
-      const SlotWidth slot = width_of(regs[e]);
-      std::byte* r = w.regs + slot_of(regs[e]) + static_cast<size_t>(l) * slot;
-      load_element(r, slot, t.host + e * m.element, m);
-      if ((regs[e] & 4u) != 0) std::memset(r + 2, 0, 2);  // a 16-bit register: upper bits stay zero
+      load_register(w, regs[e], l, t.host + e * m.element, m);
     }
     record.add(l, t);
   });

@@ -172,6 +172,14 @@ void factors(Warp& w, const uint32_t* a_slots, const uint32_t* b_slots, const Mm
   }
 }
 
+/// D's registers that the instruction names. All factors and C were read before.
+template <class T>
+void write_sums(Warp& w, const uint32_t* registers, uint32_t sums, const T (*out)[kWarpSize]) {
+  for (uint32_t r = 0; r < sums; r++) {
+    if (registers[r] != kNoOperand) std::memcpy(lanes<T>(w.regs, registers[r]), out[r], sizeof out[r]);
+  }
+}
+
 /// list: registers of d, a, b and c; sub: see above; imm: k | rows << 8.
 void multiply_floats(Warp& w, const Inst& i, LaneMask mask) {
   require_whole_warp(w, i, mask);
@@ -203,9 +211,7 @@ void multiply_floats(Warp& w, const Inst& i, LaneMask mask) {
       }
     }
   }
-  for (uint32_t r = 0; r < sums; r++) {
-    if (registers[r] != kNoOperand) std::memcpy(lanes<uint32_t>(w.regs, registers[r]), out[r], sizeof out[r]);
-  }
+  write_sums(w, registers, sums, out);
 }
 
 void multiply_integers(Warp& w, const Inst& i, LaneMask mask) {
@@ -232,9 +238,7 @@ void multiply_integers(Warp& w, const Inst& i, LaneMask mask) {
       out[r][t] = static_cast<uint32_t>(sum);
     }
   }
-  for (uint32_t r = 0; r < sums; r++) {
-    if (registers[r] != kNoOperand) std::memcpy(lanes<uint32_t>(w.regs, registers[r]), out[r], sizeof out[r]);
-  }
+  write_sums(w, registers, sums, out);
 }
 
 void multiply_doubles(Warp& w, const Inst& i, LaneMask mask) {
@@ -256,9 +260,7 @@ void multiply_doubles(Warp& w, const Inst& i, LaneMask mask) {
         out[r][t] = std::fma(a[t / 4 + r / 2 * 8][k], b[t % 4 * 2 + r % 2][k], out[r][t]);
     }
   }
-  for (uint32_t r = 0; r < sums; r++) {
-    if (registers[r] != kNoOperand) std::memcpy(lanes<uint64_t>(w.regs, registers[r]), out[r], sizeof out[r]);
-  }
+  write_sums(w, registers, sums, out);
 }
 
 std::string decode_mma(DecodeContext& c, const ptx::Resolved& r, const ptx::Statement& s, Inst* inst) {

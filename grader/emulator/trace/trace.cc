@@ -331,4 +331,55 @@ void Recorder::group(const machine::GroupEvent& g) {
   e.mask = g.mask;
 }
 
+const char* name_of(Event::Kind kind) {
+  using Kind = Event::Kind;
+  switch (kind) {
+    case Kind::CopyIssued:
+      return "copy issued";
+    case Kind::CopyRead:
+      return "copy has read";
+    case Kind::CopyWritten:
+      return "copy has written";
+    case Kind::CopySignalled:
+      return "copy has signalled";
+    case Kind::Init:
+      return "init";
+    case Kind::Inval:
+      return "inval";
+    case Kind::Expect:
+      return "expect_tx";
+    case Kind::Complete:
+      return "complete_tx";
+    case Kind::Arrive:
+      return "arrive";
+    case Kind::PhaseComplete:
+      return "phase complete";
+    case Kind::WaitTrue:
+      return "wait: true";
+    case Kind::WaitFalse:
+      return "wait: false";
+    case Kind::BlockBarrier:
+      return "block barrier";
+    case Kind::Commit:
+      return "commit group";
+    case Kind::GroupWait:
+      return "wait group";
+    case Kind::TmemAlloc:
+      return "tmem alloc";
+    case Kind::TmemDealloc:
+      return "tmem dealloc";
+    case Kind::TmemLoad:
+      return "tmem load";
+    case Kind::TmemStore:
+      return "tmem store";
+    case Kind::MmaIssued:
+      return "mma issued";
+    case Kind::MmaDone:
+      return "mma done";
+    case Kind::TcgenCommit:
+      return "tcgen05 commit";
+  }
+  return "";
+}
+
 }  // namespace handoff::trace

@@ -55,6 +55,8 @@ struct Event {
   uint64_t busy_from = 0, busy_until = 0;
   ///@}
 };
+/// What happened, in words: "copy issued".
+const char* name_of(Event::Kind kind);
 
 /// Cycles of modeled time: `begin` and those after it, up to before `end`.
 struct Span {

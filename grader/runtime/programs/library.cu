@@ -3,30 +3,14 @@
 #include <string>
 
 #include "check.h"
+#include "number_ptx.h"
 
-const char kPtx[] = R"(.version 8.7
-.target sm_90
-.address_size 64
-.visible .global .align 4 .u32 base = 1000;
-.visible .entry number(.param .u64 out)
-{
-  .reg .b32 %r<4>;
-  .reg .b64 %rd<4>;
-  ld.param.u64 %rd1, [out];
-  mov.u32 %r1, %tid.x;
-  ld.global.u32 %r2, [base];
-  add.u32 %r3, %r1, %r2;
-  mul.wide.u32 %rd2, %r1, 4;
-  add.s64 %rd3, %rd1, %rd2;
-  st.global.u32 [%rd3], %r3;
-  ret;
-}
-)";
+const std::string kPtx = number_ptx("sm_90");
 
 int main(int, char** argv) {
   cudaLibrary_t library;
   cudaKernel_t kernel, listed;
-  CHECK(cudaLibraryLoadData(&library, kPtx, nullptr, nullptr, 0, nullptr, nullptr, 0));
+  CHECK(cudaLibraryLoadData(&library, kPtx.c_str(), nullptr, nullptr, 0, nullptr, nullptr, 0));
   unsigned count = 0;
   CHECK(cudaLibraryGetKernelCount(&count, library));
   EXPECT(count == 1);

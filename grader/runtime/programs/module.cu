@@ -5,27 +5,11 @@
 #include <cstring>
 
 #include "check.h"
+#include "number_ptx.h"
 
 #define DRIVER(call) EXPECT((call) == CUDA_SUCCESS)
 
-const char kPtx[] = R"(.version 8.7
-.target sm_100a
-.address_size 64
-.visible .global .align 4 .u32 base = 1000;
-.visible .entry number(.param .u64 out)
-{
-  .reg .b32 %r<4>;
-  .reg .b64 %rd<4>;
-  ld.param.u64 %rd1, [out];
-  mov.u32 %r1, %tid.x;
-  ld.global.u32 %r2, [base];
-  add.u32 %r3, %r1, %r2;
-  mul.wide.u32 %rd2, %r1, 4;
-  add.s64 %rd3, %rd1, %rd2;
-  st.global.u32 [%rd3], %r3;
-  ret;
-}
-)";
+const std::string kPtx = number_ptx("sm_100a");
 
 int main() {
   DRIVER(cuInit(0));
@@ -36,7 +20,7 @@ int main() {
   DRIVER(cuCtxSetCurrent(context));
   CUmodule module;
   CUfunction function;
-  DRIVER(cuModuleLoadData(&module, kPtx));
+  DRIVER(cuModuleLoadData(&module, kPtx.c_str()));
   EXPECT(cuModuleGetFunction(&function, module, "nothing") == CUDA_ERROR_NOT_FOUND);
   DRIVER(cuModuleGetFunction(&function, module, "number"));
   CUdeviceptr out, base;
@@ -62,7 +46,7 @@ int main() {
   CUlibrary library;
   CUkernel kernel;
   unsigned count = 0;
-  DRIVER(cuLibraryLoadData(&library, kPtx, nullptr, nullptr, 0, nullptr, nullptr, 0));
+  DRIVER(cuLibraryLoadData(&library, kPtx.c_str(), nullptr, nullptr, 0, nullptr, nullptr, 0));
   DRIVER(cuLibraryGetKernelCount(&count, library));
   EXPECT(count == 1);
   DRIVER(cuLibraryEnumerateKernels(&kernel, 1, library));
