@@ -4,10 +4,11 @@
     hooks_cost.py [--build FOLDER] [--rounds N] [--limit RATIO] [--filter REGEX]
 
 Builds handoff_bench and handoff_bench_bare (HANDOFF_NO_HOOKS: every call of an observer compiled out) in FOLDER, which must be
-configured, and runs them in turn, so that whatever else the machine does disturbs both alike. A round runs every benchmark once in each
-program and changes the order from round to round. Prints for each benchmark the least processor time of each program, their ratio, the
-median of the ratios of the rounds, and, where valgrind is installed, the ratio of the instructions that the programs execute for one
-iteration. The median decides, and the instructions: a single round on a faster clock decides the ratio of the least times.
+configured. A round is one short run of one benchmark in each program, one right behind the other, so that whatever else the machine does
+disturbs both alike; the order changes from round to round. Where a process's pages lie decides a few per cent of what copying costs, so
+many short runs say more than a few long ones. Prints for each benchmark the least processor time of each program, their ratio, the median
+of the ratios of the rounds, and, where valgrind is installed, the ratio of the instructions that the programs execute for one iteration.
+The median decides, and the instructions: a single round on a faster clock decides the ratio of the least times.
 Exit status: 0, 1 if a deciding ratio is above RATIO, 2 if something could not run.
 """
 
@@ -25,14 +26,21 @@ PROGRAMS = ("handoff_bench", "handoff_bench_bare")
 BENCHMARKS = r"^(arithmetic/warps:8|shared/warps:8|shared/warps:32|bulk_copy|tensor_copy|two_copies/tiles:256)$"
 
 
-def measure(program, pattern, seconds):
-    """Processor time of one iteration in nanoseconds, by name of the benchmark."""
-    command = [program, f"--benchmark_filter={pattern}", f"--benchmark_min_time={seconds}", "--benchmark_format=json"]
+def names_of(program, pattern):
+    """Names of the benchmarks that match."""
+    command = [program, f"--benchmark_filter={pattern}", "--benchmark_list_tests=true"]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
+
+
+def measure(program, name, seconds):
+    """Processor time of one iteration of a benchmark, in nanoseconds."""
+    command = [program, f"--benchmark_filter=^{name}$", f"--benchmark_min_time={seconds}", "--benchmark_format=json"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode != 0:
         raise RuntimeError(f"{program} ended with status {done.returncode}: {done.stderr.strip()}")
     scale = {"ns": 1, "us": 1e3, "ms": 1e6, "s": 1e9}
-    return {b["name"]: b["cpu_time"] * scale[b["time_unit"]] for b in json.loads(done.stdout)["benchmarks"]}
+    (benchmark,) = json.loads(done.stdout)["benchmarks"]
+    return benchmark["cpu_time"] * scale[benchmark["time_unit"]]
 
 
 def instructions(program, name):
@@ -49,18 +57,24 @@ def instructions(program, name):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build" / "default")
-    parser.add_argument("--rounds", type=int, default=7)
-    parser.add_argument("--min-time", type=float, default=0.3, help="seconds a benchmark runs in a round")
+    parser.add_argument("--rounds", type=int, default=41)
+    parser.add_argument("--min-time", type=float, default=0.1, help="seconds a benchmark runs in a round")
     parser.add_argument("--limit", type=float, default=1.02)
     parser.add_argument("--filter", default=BENCHMARKS, help="benchmarks to run, as Google Benchmark's own filter")
     options = parser.parse_args()
     try:
         subprocess.run(["cmake", "--build", options.build, "--target", *PROGRAMS], check=True, stdout=subprocess.DEVNULL)
-        rounds = []
-        for number in range(options.rounds):
-            order = PROGRAMS if number % 2 == 0 else PROGRAMS[::-1]
-            rounds.append({p: measure(options.build / p, options.filter, options.min_time) for p in order})
-        names = list(rounds[0][PROGRAMS[0]])
+        names = names_of(options.build / PROGRAMS[0], options.filter)
+        times = {}  # by benchmark: of each program, the rounds
+        for at, name in enumerate(names):
+            times[name] = [[], []]
+            for number in range(options.rounds):
+                if sys.stderr.isatty():
+                    print(f"\r{at + 1} of {len(names)}: {name}, round {number + 1} of {options.rounds}\033[K", end="", file=sys.stderr)
+                for which in ((0, 1) if number % 2 == 0 else (1, 0)):
+                    times[name][which].append(measure(options.build / PROGRAMS[which], name, options.min_time))
+        if sys.stderr.isatty():
+            print("\r\033[K", end="", file=sys.stderr)
         counts = {}
         if shutil.which("valgrind"):
             counts = {n: [instructions(options.build / p, n) for p in PROGRAMS] for n in names}
@@ -73,12 +87,11 @@ def main():
     print(f"{'benchmark':<24} {'hooks, µs':>12} {'none, µs':>12} {'ratio':>7} {'median':>7} {'instructions':>13}")
     worst = 0.0
     for name in names:
-        times = [[r[p][name] for r in rounds] for p in PROGRAMS]
-        ratio = min(times[0]) / min(times[1])
-        median = statistics.median(a / b for a, b in zip(*times))
+        hooks, none = times[name]
+        median = statistics.median(a / b for a, b in zip(hooks, none))
         executed = counts[name][0] / counts[name][1] if counts else None
         worst = max(worst, median, executed or median)
-        print(f"{name:<24} {min(times[0]) / 1e3:>12.1f} {min(times[1]) / 1e3:>12.1f} {ratio:>7.3f} {median:>7.3f} "
+        print(f"{name:<24} {min(hooks) / 1e3:>12.1f} {min(none) / 1e3:>12.1f} {min(hooks) / min(none):>7.3f} {median:>7.3f} "
               + (f"{executed:>13.4f}" if executed else f"{'no valgrind':>13}"))
     return 0 if worst <= options.limit else 1
 

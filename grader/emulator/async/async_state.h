@@ -98,6 +98,7 @@ struct State : machine::AsyncCtaState {
   std::vector<Mbarrier> barriers;                     ///< live ones: initialised and not invalidated
   std::unordered_map<uint32_t, ThreadGroups> groups;  ///< by thread index in the CTA
   std::vector<InFlight> in_flight;                    ///< in order of issue
+  std::vector<machine::AlignedBytes> spare_staging;   ///< buffers of copies that have landed, for the next ones
   TensorCore tensor;                                  ///< tensor memory and MMAs
   bool saw_launch_refused = false;                    ///< a thread has read the response of a failed try_cancel
 

@@ -79,6 +79,7 @@ struct WrittenEvent : machine::Event {
     }
     const bool last = --c.pieces_left == 0;
     if (last) {
+      state(*c.info.warp->cta).spare_staging.push_back(std::move(c.staging));
       notify(c, AsyncOpInfo::Milestone::Written);
       retire(c.info.destination_owner, c.info.id, false, true);
     }
@@ -98,6 +99,11 @@ struct SourceReadEvent : machine::Event {
   uint64_t written_time = 0;
   void fire(Domain& domain) override {
     Copy& c = *copy;
+    auto& spare = state(*c.info.warp->cta).spare_staging;
+    if (!spare.empty()) {
+      c.staging = std::move(spare.back());
+      spare.pop_back();
+    }
     c.read();
     notify(c, AsyncOpInfo::Milestone::SourceRead);
     retire(c.info.source_owner, c.info.id, true, false);

@@ -20,7 +20,7 @@ struct Copy {
   // Set by start():
   machine::Domain* domain = nullptr;  ///< whose events complete it
   std::shared_ptr<Group> group;       ///< of operations that signal no mbarrier
-  std::vector<std::byte> staging;     ///< info.bytes bytes between source read and destination written
+  machine::AlignedBytes staging;      ///< info.bytes bytes between source read and destination written; else anything
   uint32_t pieces_left = 1;           ///< pieces of `staging` that are not written yet
 
   virtual ~Copy() = default;

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 
 #include "grader/emulator/async/copy_engine.h"
@@ -29,11 +30,15 @@ enum PoolIndex : uint32_t { kDst, kBarrier = kDst + kPooledAddress, kElements = 
 // Inst::sub: which address spaces are generic.
 constexpr uint8_t kGeneric = 1;
 
+constexpr size_t kMaxBytes = 32;  // .v4.b64
+
 struct RemoteStore : Copy {
   ReduceOp op = ReduceOp::None;
   Type type = Type::None;
 
-  void read() override {}  // the registers were read at issue
+  std::array<std::byte, kMaxBytes> value{};  ///< of the registers, read at issue
+
+  void read() override { staging.assign(value.begin(), value.begin() + info.bytes); }
   void write(uint32_t from, uint32_t bytes) override {
     std::byte* to = info.destination_owner->shared(static_cast<uint32_t>(info.destination)) + from;
     if (op == ReduceOp::None) {
@@ -87,10 +92,9 @@ void issue(Warp& w, const Inst& i, LaneMask mask) {
     info.destination = to.offset;
     info.mbarrier_owner = b.owner;
     info.mbarrier = b.offset;
-    copy->staging.resize(info.bytes);
     for (uint32_t e = 0; e < count; e++) {
       const std::byte* reg = w.regs + pool[kElements + e] + static_cast<size_t>(l) * std::max(element, 4u);
-      std::memcpy(copy->staging.data() + size_t{e} * element, reg, element);
+      std::memcpy(copy->value.data() + size_t{e} * element, reg, element);
     }
     start_at(w, i, l, std::move(copy), w.time, w.time + timing_of(*w.cta->launch).remote_store);
   });

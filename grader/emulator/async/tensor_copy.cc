@@ -96,7 +96,7 @@ Type reduced_type(ReduceOp op, TensorDataType t) {
 
 /// Fills `bytes` with the NaN that stands for "outside", 0x7ff7 in each 16 bits of any type, as recorded on an H200
 /// (tensor/fill_nan_*); the manual calls it "a special NaN" and does not give its bits (§9.7.4.4).
-void fill_nan(std::vector<std::byte>& bytes) {
+void fill_nan(machine::AlignedBytes& bytes) {
   for (size_t k = 0; k < bytes.size(); k++) bytes[k] = std::byte{static_cast<uint8_t>(k % 2 == 0 ? 0xf7 : 0x7f)};
 }
 

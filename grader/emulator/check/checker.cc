@@ -793,7 +793,16 @@ struct Checker::State {
     Region region;
     uint32_t bytes;  ///< a lane
     const char* verb;
+    const Access* access;
     PartyOf party(LaneMask lanes) const { return {Party::Thread, key, n, lanes, verb[0] == 'r'}; }
+    /// Does a store of one value to one place stand for what each of these lanes does?
+    bool as_one(LaneMask lanes) const {
+      if ((lanes & ~access->mask) != 0) return false;
+      const uint64_t place = access->address[__builtin_ctz(lanes)];
+      bool same = true;
+      for_lanes(lanes, [&](int l) { same = same && access->address[l] == place; });
+      return same && machine::stores_alike(*access, lanes);
+    }
   };
   /// Is what the lanes of another block did at step `n` ordered before, but for scopes that are too narrow?
   bool narrow_only(uint32_t cta, const Knowledge& k, uint32_t key, LaneMask lanes, uint32_t n) const {
@@ -821,7 +830,10 @@ struct Checker::State {
 
   uint32_t used_up(const Plane& plane, const ClockPtr& known_to) const;
   void thread_reads(Plane& plane, const RowPiece& piece, const Accessor& a);
+  /// Compares a write with what came before.
   void thread_writes(Plane& plane, const RowPiece& piece, const Accessor& a);
+  /// Records it in the place of what it covers, and compares its lanes with each other.
+  void remember_write(Plane& plane, const RowPiece& piece, const Accessor& a);
   void async_reads(Plane& plane, const RowPiece& piece, const Operation& o, const Knowledge& k, uint32_t index,
                    Region region);
   void async_writes(Plane& plane, const RowPiece& piece, const Operation& o, const Knowledge& k, uint32_t index,
@@ -829,11 +841,26 @@ struct Checker::State {
   void race_with_write(const WriteRecord& w, const RowPiece& piece, const Accessor& a);
   void report_thread_race(const Accessor& a, LaneMask lanes, uint32_t key, LaneMask other_lanes, uint32_t n,
                           const Inst* other, const char* other_verb, uint64_t address);
+  void report_lanes_meet(const Accessor& a, LaneMask lanes, uint64_t address);
   void meets_thread_write(const WriteRecord& w, uint32_t words, uint64_t row, const Operation& o, const Knowledge& k,
                           uint32_t index, Region region, const char* verb, const char* other_verb);
   void fence_missing(const Operation& o, const Knowledge& k, const WriteRecord& w, uint32_t words, uint64_t row,
                      uint32_t index, Region region, const char* verb);
   std::string barrier_hint(const Operation& o) const;
+  /// Where other lanes of the warp know what those of `a` should: how it would reach these. `known(clock)` tells
+  /// whether somebody knows; `otherwise` is the hint where nobody does.
+  template <class F>
+  std::string pass_on_hint(const Accessor& a, F&& known, std::string otherwise) {
+    for (const LaneGroup& g : of(*a.access->warp).groups) {
+      if (!known(g.now.order)) continue;
+      return fmt::format(
+          "What {} waited for does not reach the other lanes of the warp: __syncwarp(), or a barrier of the block, "
+          "would "
+          "pass it on. Shuffles and votes order nothing.",
+          who(a.key, g.mask));
+    }
+    return otherwise;
+  }
 
   /// Lanes of one group, or the thread of an MMA, at tensor memory.
   struct TensorAccessor {
@@ -911,12 +938,32 @@ void Checker::State::report_thread_race(const Accessor& a, LaneMask lanes, uint3
                                  !order_exists ? "nothing orders the two"
                                  : wide_enough ? "they are ordered only at a scope that leaves out the other block"
                                                : "the signal between them is relaxed, which orders nothing");
-         d.hint = order_exists ? kScopeHint
-                               : "An arrive after the one, by its own thread, and a wait before the other, by its own "
-                                 "thread, would order them; so would a barrier between them.";
+         const auto known = [&](const ClockPtr& c) {
+           bool all = true;
+           for_lanes(other_lanes, [&](int l) { all = all && knows(c, key, l, n); });
+           return all;
+         };
+         d.hint = order_exists
+                      ? kScopeHint
+                      : pass_on_hint(a, known,
+                                     "An arrive after the one, by its own thread, and a wait before the other, "
+                                     "by its own thread, would order them; so would a barrier between them.");
          d.related = {{place(other), fmt::format("{} {} it here", who(key, other_lanes), other_verb)}};
        },
        a.party(lanes), {Party::Thread, key, n, other_lanes, other_verb[0] == 'r'});
+}
+
+/// Lanes of one instruction write to one place, and not the same value.
+void Checker::State::report_lanes_meet(const Accessor& a, LaneMask lanes, uint64_t address) {
+  const LaneMask last = LaneMask{1} << (31 - __builtin_clz(lanes));
+  find("data-race", Severity::Error, a.inst, a.inst,
+       [&](Diagnostic& d) {
+         d.message =
+             fmt::format("{} write {} with one instruction ({}), and not the same value: whose stays is undefined",
+                         who(a.key, lanes), bytes_name(a.region, address, a.bytes), at(place(a.inst)));
+         d.hint = "Let one lane write, or give each lane a place of its own.";
+       },
+       a.party(lanes & ~last), {Party::Thread, a.key, a.n, last, false});
 }
 
 /// A thread's access of words whose last write is `w`, by another thread.
@@ -933,6 +980,9 @@ void Checker::State::race_with_write(const WriteRecord& w, const RowPiece& piece
     LaneMask lanes = piece.lanes_of(word);
     if (w.key == a.key) lanes &= ~(LaneMask{1} << w.lane[word]);
     if (lanes == 0 || knows(a.k->order, w.key, w.lane[word], w.n)) continue;
+    // The lanes of one instruction, in a loop perhaps: whichever comes last, the same value stays.
+    const LaneMask writer = LaneMask{1} << w.lane[word];
+    if (w.key == a.key && w.inst == a.inst && a.as_one(lanes | writer)) continue;
     const bool narrow = narrow_only(a.cta, *a.k, w.key, LaneMask{1} << w.lane[word], w.n);
     if (found < 32 && narrow) continue;
     found = word;
@@ -962,7 +1012,8 @@ void Checker::State::thread_reads(Plane& plane, const RowPiece& piece, const Acc
                            bytes_name(a.region, piece.row + 4 * word, a.bytes), at(place(a.inst)), issued(o),
                            complete(o, a.k->any, false) ? "the wait between them is relaxed, which orders nothing"
                                                         : not_covered(o, false).substr(2));
-           d.hint = barrier_hint(o);
+           d.hint = pass_on_hint(
+               a, [&](const ClockPtr& c) { return complete(o, c, false); }, barrier_hint(o));
            d.related = {{place(o.info.inst), may_still(o, "writing")}};
          },
          a.party(piece.lanes_of(word)), {Party::Async, o.key, w.n, 0});
@@ -1050,7 +1101,8 @@ void Checker::State::thread_writes(Plane& plane, const RowPiece& piece, const Ac
            d.message = fmt::format("{} {} {} ({}) while {} may still be writing it: nothing orders them",
                                    who(a.key, piece.lanes_of(word)), a.verb,
                                    bytes_name(a.region, piece.row + 4 * word, a.bytes), at(place(a.inst)), issued(o));
-           d.hint = barrier_hint(o);
+           d.hint = pass_on_hint(
+               a, [&](const ClockPtr& c) { return complete(o, c, false); }, barrier_hint(o));
            d.related = {{place(o.info.inst), may_still(o, "writing")}};
          },
          a.party(piece.lanes_of(word)), {Party::Async, o.key, w.n, 0});
@@ -1104,6 +1156,9 @@ void Checker::State::thread_writes(Plane& plane, const RowPiece& piece, const Ac
     if (found < 32)
       report_thread_race(a, piece.lanes_of(found), r.key, readers, r.n, r.inst, "reads", piece.row + 4 * found);
   }
+}
+
+void Checker::State::remember_write(Plane& plane, const RowPiece& piece, const Accessor& a) {
   drop(plane.reads, piece.words);
   const bool alone = plane.writes.size() == 1 && plane.writes[0].words == piece.words;
   if (!alone) drop(plane.writes, piece.words);
@@ -1124,10 +1179,10 @@ void Checker::State::thread_writes(Plane& plane, const RowPiece& piece, const Ac
     const auto word = static_cast<size_t>(__builtin_ctz(rest));
     const LaneMask writers = piece.lanes_of(word);
     record.lane[word] = static_cast<uint8_t>(31 - __builtin_clz(writers));
-    if ((writers & (writers - 1)) != 0 && a.strong == Scope::None) {
-      report_thread_race(a, writers & ~(LaneMask{1} << record.lane[word]), a.key, LaneMask{1} << record.lane[word], a.n,
-                         a.inst, "writes", piece.row + 4 * word);
-    }
+    // Whichever of several lanes comes last, the same value stays if all write the same: the CUDA C++ Programming Guide
+    // has one write of one instruction take place, without saying whose.
+    if ((writers & (writers - 1)) != 0 && a.strong == Scope::None && !a.as_one(writers))
+      report_lanes_meet(a, writers, piece.row + 4 * word);
   }
 }
 
@@ -1473,22 +1528,34 @@ void Checker::access(const Access& a) {
   if (a.region == Region::Shared)
     s.used_from_outside(*a.owner, w, a.mask, a.inst, verb, static_cast<uint32_t>(a.address[__builtin_ctz(a.mask)]),
                         false);
-  const auto check_lanes = [&](const LaneGroup& g, LaneMask mask) {
-    const State::Accessor who{w.key, w.n, a.inst, &g.now, scope, a.warp->cta->linear, a.region, a.bytes, verb};
+  const auto accessor = [&](const LaneGroup& g) {
+    return State::Accessor{w.key, w.n, a.inst, &g.now, scope, a.warp->cta->linear, a.region, a.bytes, verb, &a};
+  };
+  const auto check_lanes = [&](const LaneGroup& g, LaneMask mask, bool remember) {
+    const State::Accessor who = accessor(g);
     each_piece(a, mask, [&](const RowPiece& piece) {
       shadow.visit(piece, [&](Plane& plane, uint32_t) {
         if (reads) {
           s.thread_reads(plane, piece, who);
         } else {
           s.thread_writes(plane, piece, who);
+          if (remember) s.remember_write(plane, piece, who);
         }
       });
     });
   };
   if (!is_strong) {
+    bool several = false;
     for (const LaneGroup& g : w.groups) {
-      if ((g.mask & a.mask) != 0) check_lanes(g, g.mask & a.mask);
+      const LaneMask mask = g.mask & a.mask;
+      several = several || mask != a.mask;
+      if (mask != 0) check_lanes(g, mask, mask == a.mask);
     }
+    if (reads || !several) return;
+    const State::Accessor all = accessor(w.groups.front());
+    each_piece(a, a.mask, [&](const RowPiece& piece) {
+      shadow.visit(piece, [&](Plane& plane, uint32_t) { s.remember_write(plane, piece, all); });
+    });
     return;
   }
   // A strong access is also a signal: lane by lane, since lanes may meet at one location.
@@ -1517,7 +1584,7 @@ void Checker::access(const Access& a) {
           }
         }
       }
-      check_lanes(g, bit);
+      check_lanes(g, bit, true);
       if (reads) return;
       const bool release = releases(a.sem);
       std::array<Knowledge, kDistances> known;
@@ -1919,43 +1986,43 @@ void Checker::State::map_read(const AsyncOpInfo& info, const Operation& o, uint3
          {}, {});
     return;
   }
+  // Whether what `lane` wrote is released and acquired; if it is not, that is reported.
+  const auto handed_over = [&](const WriteRecord& w, int lane) {
+    const LaneMask writer = LaneMask{1} << lane;
+    const auto lacks = [&](const std::string& what, const std::string& hint) {
+      says(w.inst,
+           fmt::format("{} uses the tensor map {}, which {} wrote at {}{}", named(o),
+                       launch->memory->describe(info.tensor_map), who(w.key, writer), at(place(w.inst)), what),
+           hint, {{place(w.inst), "the map is written here"}}, {Party::Thread, w.key, w.n, writer});
+      return false;
+    };
+    const auto after = std::find_if(acquires.begin(), acquires.end(), [&](const MapFence* f) {
+      return knows(f->order, w.key, lane, w.n) || (f->key == w.key && (f->mask & writer) != 0 && f->n >= w.n);
+    });
+    if (after == acquires.end()) return lacks("; no thread of this block has acquired it since", acquire);
+    const MapFence& f = **after;
+    const bool released = std::any_of(map_releases.begin(), map_releases.end(), [&](const MapFence& r) {
+      const bool same_thread = f.key == r.key && (f.mask & r.mask & writer) != 0;
+      return r.key == w.key && (r.mask & writer) != 0 && r.n >= w.n &&
+             (same_thread ? r.n <= f.n : knows(f.order, r.key, lane, r.n));
+    });
+    return released ||
+           lacks(
+               " without a release fence of the tensormap proxy behind it",
+               "fence.proxy.tensormap::generic.release, or tensormap.cp_fenceproxy, by the writing thread between the "
+               "write and the signal that leads to the acquire.");
+  };
   Shadow::pieces(info.tensor_map, kTensorMapBytes, [&](const RowPiece& piece) {
     global.visit(piece, [&](Plane& plane, uint32_t) {
       for (const WriteRecord& w : plane.writes) {
-        const uint32_t common = w.words & piece.words;
-        if (common == 0 || w.party != Party::Thread) continue;
-        const int lane = w.lane[static_cast<size_t>(__builtin_ctz(common))];
-        const LaneMask writer = LaneMask{1} << lane;
-        const PartyOf other{Party::Thread, w.key, w.n, writer};
-        const std::vector<RelatedPlace> related = {{place(w.inst), "the map is written here"}};
-        const auto after = std::find_if(acquires.begin(), acquires.end(), [&](const MapFence* f) {
-          return knows(f->order, w.key, lane, w.n) || (f->key == w.key && (f->mask & writer) != 0 && f->n >= w.n);
-        });
-        if (after == acquires.end()) {
-          says(w.inst,
-               fmt::format(
-                   "{} uses the tensor map {}, which {} wrote at {}; no thread of this block has acquired it since",
-                   named(o), launch->memory->describe(info.tensor_map), who(w.key, writer), at(place(w.inst))),
-               acquire, related, other);
-          return;
+        if (w.party != Party::Thread) continue;
+        LaneMask asked = 0;
+        for (uint32_t rest = w.words & piece.words; rest != 0; rest &= rest - 1) {
+          const int lane = w.lane[static_cast<size_t>(__builtin_ctz(rest))];
+          if ((asked >> lane & 1) != 0) continue;
+          asked |= LaneMask{1} << lane;
+          if (!handed_over(w, lane)) return;
         }
-        const MapFence& f = **after;
-        const bool released = std::any_of(map_releases.begin(), map_releases.end(), [&](const MapFence& r) {
-          const bool same_thread = f.key == r.key && (f.mask & r.mask & writer) != 0;
-          return r.key == w.key && (r.mask & writer) != 0 && r.n >= w.n &&
-                 (same_thread ? r.n <= f.n : knows(f.order, r.key, lane, r.n));
-        });
-        if (released) continue;
-        says(w.inst,
-             fmt::format(
-                 "{} uses the tensor map {}, which {} wrote at {} without a release fence of the tensormap proxy "
-                 "behind it",
-                 named(o), launch->memory->describe(info.tensor_map), who(w.key, writer), at(place(w.inst))),
-             "fence.proxy.tensormap::generic.release, or tensormap.cp_fenceproxy, by the writing thread between the "
-             "write "
-             "and the signal that leads to the acquire.",
-             related, other);
-        return;
       }
     });
   });

@@ -144,6 +144,71 @@ TEST(CheckerTest, PartsOfWords) {
   });
 }
 
+// What the lanes of one warp write to one place with one instruction: one write takes place, whose is undefined (CUDA
+// C++ Programming Guide, SIMT architecture). With one value for all that is no matter.
+TEST(CheckerTest, LanesThatWriteOnePlace) {
+  const std::string first = "setp.lt.u32 %p4, %t, 32;\n", read = "bar.sync 0;\nld.shared.u32 %r6, [data];\n";
+  const std::string same = "@%p4 st.shared.u32 [data], %r5;", own = "@%p4 st.shared.u32 [data], %t;";
+  // Half of the warp takes another way, so that the lanes know different things, and comes back.
+  const std::string part = init() + first + "setp.lt.u32 %p6, %t, 16;\n@!%p6 bra P;\n" +
+                           "@%p0 mbarrier.arrive.shared::cta.b64 _, [full];\n" + wait("full", 0, "W") + "P:\n";
+  expect_all({
+      {"one value", "", first + same + "\n" + read},
+      {"a constant", "", first + "@%p4 st.shared.u32 [data], 7;\n" + read},
+      {"each its own value", "data-race", first + own + " // here\n" + read},
+      {"one lane's value differs", "data-race",
+       first + "selp.u32 %r7, 2, %r5, %p1;\n@%p4 st.shared.u32 [data], %r7; // here\n"},
+      {"in a loop, a new value each time", "",
+       first +
+           "mov.u32 %r9, 0;\nL:\n@%p4 st.shared.u32 [data], %r9;\nadd.u32 %r9, %r9, 1;\nsetp.lt.u32 %p5, %r9, "
+           "4;\n@%p5 bra L;\n" +
+           read},
+      {"in global memory", "", first + "@%p4 st.global.u32 [%outp], %r5;\n"},
+      {"in global memory, each its own value", "data-race", first + "@%p4 st.global.u32 [%outp], %t; // here\n"},
+      {"bytes, of registers that differ above them", "",
+       first + "shl.b32 %r7, %t, 8;\n@%p4 st.shared.u8 [data+1], %r7;\n" + read},
+      {"bytes that differ", "data-race", first + "@%p4 st.shared.u8 [data+1], %t; // here\n"},
+      {"the second element of a vector differs", "data-race",
+       first + "@%p4 st.shared.v2.u32 [data], {%r5, %t}; // here\n"},
+      {"pairs of lanes", "",
+       first + "shr.u32 %r7, %t, 1;\nand.b32 %r8, %t, 30;\nshl.b32 %r8, %r8, 1;\nmov.u32 %r9, data;\nadd.u32 %r8, "
+               "%r8, %r9;\n@%p4 st.shared.u32 [%r8], %r7;\nbar.sync 0;\n"},
+      {"lanes that know different things", "", part + same + "\n" + read},
+      {"lanes that know different things, each its own value", "data-race", part + own + " // here\n" + read},
+      {"two instructions", "data-race",
+       first + same + "\nsetp.ge.and.u32 %p6, %t, 16, %p4;\n@%p6 st.shared.u32 [data], %r5; // here\n"},
+      {"two warps", "data-race", "st.shared.u32 [data], %r5; // here\n"},
+      {"nobody waits for them", "data-race", first + same + "\n@%p2 ld.shared.u32 %r6, [data]; // here\n", 1, false},
+      {"over what another warp reads", "data-race",
+       "@%p2 ld.shared.u32 %r6, [data];\n" + first + delay(100, "D") + same + " // here\n", 1, false},
+      {"matrices", "data-race",
+       first + "mov.u32 %r9, data;\n@%p4 stmatrix.sync.aligned.m8n8.x1.shared.b16 [%r9], {%r5}; // here\n"},
+  });
+}
+
+// What one lane has waited for is nothing to the others until something tells them, and the hint says who has waited.
+TEST(CheckerTest, WhatOneLaneKnowsReachesOthersThroughABarrier) {
+  const std::string late = "@%p1 ld.shared.u32 %r6, [data];";
+  const std::string begin = init() + kArriveTx + kLoad + "\n" + only("%p0", "O", wait("full", 0, "W"));
+  const std::string all = "setp.lt.u32 %p4, %t, 32;\n@!%p4 bra END;\n", end = "END:\n";
+  const std::string shuffle = "shfl.sync.idx.b32 %r7|%p7, %r5, 0, 31, 0xffffffff;\n";
+  expect_all({
+      {"a shuffle", "async-read-before-complete", begin + all + shuffle + late + " // here\n" + end},
+      {"a vote", "async-read-before-complete",
+       begin + all + "vote.sync.any.pred %p7, %p0, 0xffffffff;\n" + late + " // here\n" + end},
+      {"bar.warp.sync", "", begin + all + "bar.warp.sync 0xffffffff;\n" + late + "\n" + end},
+      {"a barrier of the block", "", begin + "bar.sync 0;\n" + late + "\n"},
+  });
+  const Outcome o = run_checked({"", "", begin + all + shuffle + late + "\n" + end}, {});
+  ASSERT_FALSE(o.diagnostics.empty());
+  EXPECT_NE(o.diagnostics[0].hint.find("What warp 0 lane 0 waited for does not reach"), std::string::npos)
+      << o.diagnostics[0].hint;
+  // Nobody has waited: the hint names the wait.
+  const Outcome none = run_checked({"", "", init() + kArriveTx + kLoad + "\n" + late + "\n"}, {});
+  ASSERT_FALSE(none.diagnostics.empty());
+  EXPECT_NE(none.diagnostics[0].hint.find("A wait on `full`"), std::string::npos) << none.diagnostics[0].hint;
+}
+
 // Thread 0 writes data and raises a flag; thread 32, of CTA `c`, sees the flag and reads the data.
 std::string flag(const std::string& raise, const std::string& see, const std::string& use, uint32_t cta = 0) {
   const std::string me = std::to_string(cta);

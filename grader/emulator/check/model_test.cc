@@ -496,8 +496,8 @@ class Generator {
       case 3:
       case 4:
         put(w,
-            (chance(90) ? g + "st" + space + ".u32 " + base : "st" + space + ".u32 " + (chance(95) ? by_lane : base)) +
-                word(8) + "], %r5;");
+            (chance(85) ? g + "st" + space + ".u32 " + base : "st" + space + ".u32 " + (chance(80) ? by_lane : base)) +
+                word(8) + "], " + (chance(85) ? "%r5;" : "%r10;"));  // of all lanes the same, or each its own
         break;
       case 5:
         put(w, g + (chance(50) ? "ld" + space + ".u8 %r6, " + base + std::to_string(below(32)) + "];"

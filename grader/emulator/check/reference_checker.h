@@ -161,6 +161,8 @@ class ReferenceChecker : public machine::Observer {
     uint64_t address;
     uint32_t bytes;
     bool asynchronous_proxy;
+    const machine::Inst* inst = nullptr;  ///< of a thread's access
+    std::set<int> as_one{};  ///< threads that store the same value here by the same execution of it, weakly
   };
   struct Named {
     std::vector<int> arrived, waiting;  ///< nodes, threads
@@ -351,8 +353,14 @@ inline void ReferenceChecker::access(const machine::Access& a) {
       }
     }
     const bool write = a.kind != Kind::Read;
-    touch(place, a.bytes,
-          {write, false, t, kNone, n, n, instruction, line_of(a.inst), scope, a.address[l], a.bytes, false});
+    ByteAccess mine{write, false, t, kNone, n, n, instruction, line_of(a.inst), scope, a.address[l], a.bytes, false};
+    mine.inst = a.inst;
+    machine::for_lanes(a.mask, [&](int other) {
+      const machine::LaneMask both = machine::LaneMask{1} << l | machine::LaneMask{1} << other;
+      if (!strong && a.address[other] == a.address[l] && machine::stores_alike(a, both))
+        mine.as_one.insert(thread_of(*a.warp, other));
+    });
+    touch(place, a.bytes, mine);
     if (!strong || !write) return;
     for (Distance d = 0; d <= reach && releases(a.sem); d++) me.released[d][place] = n;
     if (a.kind == Kind::Write) locations_[place].clear();  // a release sequence: one store and the atomics after it
@@ -665,6 +673,12 @@ inline std::string ReferenceChecker::judge(const ByteAccess& earlier, const Byte
     *excused = true;
     return {};
   }
+  // Whatever the order, the value that these threads agree on stays.
+  if (earlier.op == kNone && later.op == kNone && earlier.write && earlier.inst == later.inst &&
+      later.as_one.count(earlier.thread) != 0) {
+    *excused = true;
+    return {};
+  }
   if (earlier.op == kNone && distance(earlier.thread, later.thread) > 0 && ordered_wide(earlier.node, later.node))
     return "scope-too-narrow";
   if (earlier.op == kNone && later.op == kNone) return "data-race";
@@ -738,7 +752,7 @@ inline ReferenceChecker::Verdict ReferenceChecker::verdict() {
       for (size_t i = 0; i < k; i++) {
         const ByteAccess& earlier = list[i];
         if (earlier.op == kNone && later.op == kNone && earlier.instruction == later.instruction && later.write &&
-            later.strong == machine::Scope::None)
+            later.strong == machine::Scope::None && later.as_one.count(earlier.thread) == 0)
           v.lanes_collide = true;
         // What a write has covered in the meantime is out of the story: a thread's read, then the copy that overwrites
         // it, then who saw that copy complete are in order on this byte, though the completion tells nothing of the
@@ -766,7 +780,8 @@ inline ReferenceChecker::Verdict ReferenceChecker::verdict() {
               : earlier.op != kNone ? next_instruction_ + earlier.op
                                     : earlier.instruction]
               .insert(id);
-        if (earlier.write) break;
+        const bool together = earlier.instruction == later.instruction && later.as_one.count(earlier.thread) != 0;
+        if (earlier.write && !together) break;
       }
       for (const auto& [source, of_source] : ids) {
         v.nearest.emplace(of_source.count("data-race") != 0 ? "data-race" : *of_source.begin(), later.line);

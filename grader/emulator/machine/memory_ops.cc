@@ -190,9 +190,11 @@ inline uint64_t lane_address(const Warp& w, const Inst& i, int lane) {
 /// Collects what an instruction touched, by region and owner, and tells the observer.
 class Recorder {
  public:
-  Recorder(Warp& w, const Inst& i, Access::Kind kind, Sem sem, Scope scope, uint32_t bytes, bool wanted = true)
-      : w_(w), on_(wanted && watches_accesses(*w.cta->launch)), access_{&w,  &i,    0,     kind,     Region::Global,
-                                                                        sem, scope, bytes, address_, nullptr} {}
+  Recorder(Warp& w, const Inst& i, Access::Kind kind, Sem sem, Scope scope, uint32_t bytes, bool wanted = true,
+           const uint32_t* stored = nullptr)
+      : w_(w), on_(wanted && watches_accesses(*w.cta->launch)), access_{&w,    &i,    0,     kind,     Region::Global,
+                                                                        sem,   scope, bytes, address_, nullptr,
+                                                                        stored} {}
   ~Recorder() = default;
   void add(int lane, const Target& t) {
     if (!on_) return;
@@ -410,9 +412,10 @@ bool fast_places(const Warp& w, const Inst& i, LaneMask mask, const AccessMode& 
   if (shared && p.origin != 0) {
     for (uint64_t& offset : p.offset) offset -= p.origin;
   }
+  const Region region = shared ? Region::Shared : Region::Global;
+  const uint32_t* stored = kind == Access::Kind::Write ? &w.cta->launch->program->operand_pool[i.list] : nullptr;
   watcher(*w.cta->launch)
-      ->access({&w, &i, kFullMask, kind, shared ? Region::Shared : Region::Global, m.sem, m.scope, 4, p.offset,
-                shared ? w.cta : nullptr});
+      ->access({&w, &i, kFullMask, kind, region, m.sem, m.scope, 4, p.offset, shared ? w.cta : nullptr, stored});
 }
 
 /// A parameter or constant that every lane of a full warp reads at one address: found and read once, for all lanes.
@@ -480,6 +483,11 @@ void load(Warp& w, const Inst& i, LaneMask mask) {
   record.flush();
 }
 
+/// The register of a lane in slot `reg`, as the operand list of a store names it.
+const std::byte* stored_register(const Warp& w, uint32_t reg, int lane) {
+  return w.regs + slot_of(reg) + static_cast<size_t>(lane) * width_of(reg);
+}
+
 template <bool kWatched>  // as for load
 void store(Warp& w, const Inst& i, LaneMask mask) {
   const AccessMode m = unpack(i.imm);
@@ -499,13 +507,12 @@ void store(Warp& w, const Inst& i, LaneMask mask) {
     return;
   }
   const uint32_t bytes = uint32_t{m.element} * m.count;
-  Recorder record(w, i, Access::Kind::Write, m.sem, m.scope, bytes);
   const uint32_t* regs = &w.cta->launch->program->operand_pool[i.list];
+  Recorder record(w, i, Access::Kind::Write, m.sem, m.scope, bytes, true, regs);
   for_lanes(mask, [&](int l) {
     const Target t = resolve(w, i, l, lane_address(w, i, l), bytes, true, "writes");
     for (uint32_t e = 0; e < m.count; e++) {
-      store_element(t.host + e * m.element, w.regs + slot_of(regs[e]) + static_cast<size_t>(l) * width_of(regs[e]),
-                    m.element);
+      store_element(t.host + e * m.element, stored_register(w, regs[e], l), m.element);
     }
     guard_barrier(w, i, l, t, bytes, "writes");
     after_write(w, t);
@@ -1048,6 +1055,21 @@ void transfer_matrix_rows(Warp& w, const Inst& i, LaneMask mask, Access::Kind ki
     record.add(l, t);
   });
   record.flush();
+}
+
+bool stores_alike(const Access& access, LaneMask lanes) {
+  if (access.stored == nullptr) return false;
+  const AccessMode m = unpack(access.inst->imm);
+  const int first = __builtin_ctz(lanes);
+  bool alike = true;
+  for_lanes(lanes, [&](int l) {
+    for (uint32_t e = 0; e < m.count; e++) {
+      const uint32_t reg = access.stored[e];
+      alike = alike && std::memcmp(stored_register(*access.warp, reg, l), stored_register(*access.warp, reg, first),
+                                   m.element) == 0;
+    }
+  });
+  return alike;
 }
 
 bool read_generic(Warp& w, int lane, uint64_t address, void* out, uint32_t bytes) {

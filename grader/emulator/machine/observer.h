@@ -48,7 +48,13 @@ struct Access {
   uint32_t bytes;           ///< a lane
   const uint64_t* address;  ///< [32]; shared: offset in the owning CTA; global: device address; local: offset
   Cta* owner;               ///< the CTA whose shared memory it is; nullptr for global and local
+  /// Of st: the slot of each element that a lane stores, in the operand pool; else nullptr.
+  const uint32_t* stored = nullptr;
 };
+
+/// Do these lanes of `access` store the same value, element by element? Only a st is known to. To be asked while the
+/// observer is told of the access: registers change afterwards.
+bool stores_alike(const Access& access, LaneMask lanes);
 
 /// Fence instructions, one value a form of async-proxy fence (PTX §9.7.13.4).
 struct FenceInfo {

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "grader/emulator/machine/aligned_bytes.h"
 #include "grader/emulator/machine/device_model.h"
 #include "grader/emulator/machine/diagnostic.h"
 #include "grader/emulator/machine/instruction.h"
@@ -176,7 +177,7 @@ struct Cta {
   ///@{
   uint64_t load_engine_free = 0, copy_port_free = 0;
   ///@}
-  std::vector<std::byte> smem;            ///< from offset 0; valid from kSharedBase
+  AlignedBytes smem;                      ///< from offset 0; valid from kSharedBase
   std::vector<Warp> warps;                ///< by index
   std::vector<std::byte> register_block;  ///< Warp::regs point into it
   std::array<NamedBarrier, 16> barriers;  ///< by id
@@ -270,33 +271,35 @@ class LaunchQueue {
   virtual std::optional<std::array<uint32_t, 3>> cancel(uint64_t now) = 0;
 };
 
-/// A grid: what is run, how, and what came of it.
-struct Launch {
+/// A grid: what is run, how, and what came of it. What asynchronous units look at with every operation comes first, in
+/// one cache line: a copy that has just been written leaves little else in the cache.
+struct alignas(64) Launch {
   const Program* program = nullptr;   ///< the kernel
-  LaunchConfig config;                ///< grid, block, schedule
   GlobalMemory* memory = nullptr;     ///< where global addresses point
   Observer* observer = nullptr;       ///< nullptr: nobody watches
-  bool observe_accesses = false;      ///< Observer::wants_accesses(), asked once
   const AsyncHooks* async = nullptr;  ///< the async layer
-  DeviceModel model;                  ///< limits of the device
-  Random random;                      ///< of the random schedule
+  Warp* running = nullptr;            ///< whose slice it is
+  uint64_t global_epoch = 1;          ///< counts changes of global memory
+  uint64_t next_async_id = 1;         ///< AsyncOpInfo::id of the next operation
+  uint64_t next_sequence = 1;         ///< Event::sequence of the next event
 
-  std::vector<std::unique_ptr<Domain>> resident;  ///< started and not finished
-  LaunchQueue* queue = nullptr;                   ///< while the grid runs
-  uint64_t global_epoch = 1;                      ///< counts changes of global memory
-  Warp* running = nullptr;                        ///< whose slice it is
-  uint64_t next_async_id = 1;                     ///< AsyncOpInfo::id of the next operation
-  uint64_t next_sequence = 1;                     ///< Event::sequence of the next event
   /// Executed so far, by warps and by lanes.
   ///@{
   uint64_t warp_instructions = 0, lane_instructions = 0;
   ///@}
-  uint64_t progress_mark = 0;           ///< warp_instructions at the last side effect
-  uint64_t modeled_cycles = 0;          ///< virtual time at the end of the last domain
-  std::string output;                   ///< of vprintf, bounded
-  std::vector<Diagnostic> diagnostics;  ///< what was found, in order
-  std::vector<std::string> state;       ///< deadlock report
-  std::string failure;                  ///< message of the fault or hang that ended it
+  bool observe_accesses = false;  ///< Observer::wants_accesses(), asked once
+  LaunchConfig config;            ///< grid, block, schedule
+  DeviceModel model;              ///< limits of the device
+  Random random;                  ///< of the random schedule
+
+  std::vector<std::unique_ptr<Domain>> resident;  ///< started and not finished
+  LaunchQueue* queue = nullptr;                   ///< while the grid runs
+  uint64_t progress_mark = 0;                     ///< warp_instructions at the last side effect
+  uint64_t modeled_cycles = 0;                    ///< virtual time at the end of the last domain
+  std::string output;                             ///< of vprintf, bounded
+  std::vector<Diagnostic> diagnostics;            ///< what was found, in order
+  std::vector<std::string> state;                 ///< deadlock report
+  std::string failure;                            ///< message of the fault or hang that ended it
   /// A call: nodes form a tree, so equal stacks have equal numbers.
   struct StackNode {
     uint32_t parent;     ///< node of the caller
@@ -317,7 +320,10 @@ struct Launch {
 inline const TimingModel& timing_of(const Launch& launch) { return *launch.model.timing; }
 
 /// Who watches `launch`; nullptr: nobody. The core asks only here, so that a build without hooks has no trace of them.
-inline Observer* watcher(const Launch& launch) { return kHooks ? launch.observer : nullptr; }
+/// What is told to one stands out of the way of those who run unwatched.
+inline Observer* watcher(const Launch& launch) {
+  return kHooks && __builtin_expect(launch.observer != nullptr, 0) ? launch.observer : nullptr;
+}
 /// Whether that one wants to know of every access.
 inline bool watches_accesses(const Launch& launch) { return kHooks && launch.observe_accesses; }
 
