@@ -1,9 +1,14 @@
 // handoff: the command line. Parses with CLI11 and calls one run_… for each command; every failure is one line and a
 // status.
+#include <fmt/format.h>
+
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
 #include <exception>
+#include <string>
+#include <string_view>
+#include <vector>
 
 #include "grader/cli/certify.h"
 #include "grader/cli/commands.h"
@@ -15,6 +20,24 @@
 namespace handoff::cli {
 
 namespace {
+
+/// What is wrong with the first option behind the command that it does not have: "no option '--chek' of check; did you
+/// mean --check?"; empty if it has them all. The parser itself would name the value that the option leaves behind.
+std::string unknown_option(const CLI::App& command, int argc, char** argv) {
+  std::vector<std::string> names;
+  for (const CLI::Option* option : command.get_options()) {
+    for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
+    for (const std::string& name : option->get_snames()) names.push_back("-" + name);
+  }
+  for (int i = 2; i < argc && std::string_view(argv[i]) != "--"; i++) {
+    const std::string given = std::string(argv[i]).substr(0, std::string_view(argv[i]).find('='));
+    if (given.size() < 2 || given[0] != '-' || std::find(names.begin(), names.end(), given) != names.end()) continue;
+    const std::string otherwise = "; ./handoff " + command.get_name() + " --help shows them";
+    return fmt::format("no option '{}' of {}{}", given, command.get_name(),
+                       given.size() == 2 ? otherwise : suggestion(given, names, otherwise));
+  }
+  return {};
+}
 
 // CLI11's messages may span lines; a user gets the first, and where to read on.
 std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
@@ -217,6 +240,10 @@ int run(int argc, char** argv) {
       names.push_back(known->get_name());
     if (command.rfind('-', 0) != 0 && std::find(names.begin(), names.end(), command) == names.end()) {
       return refuse("no command '" + command + "'" + suggestion(command, names, "; ./handoff --help shows them"));
+    }
+    if (command.rfind('-', 0) != 0) {
+      const std::string unknown = unknown_option(*app.get_subcommand(command), argc, argv);
+      if (!unknown.empty()) return refuse(unknown);
     }
     return refuse(first_line(error.what()) + "; ./handoff --help shows the commands");
   }

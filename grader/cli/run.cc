@@ -175,6 +175,21 @@ struct Start {
   int input = -1, output = -1;  // in place of standard input and output; −1: this program's
 };
 
+/// How "cannot run PROGRAM" goes on, where what was meant can be guessed: "; did you mean ./PROGRAM?".
+std::string instead_of(const std::filesystem::path& program) {
+  std::error_code ignored;
+  if (program.extension() == ".cu") return "; it is source: build it first, see docs/run.md";
+  if (!program.has_parent_path() && std::filesystem::is_regular_file(program, ignored))
+    return "; did you mean ./" + program.string() + "?";
+  const std::filesystem::path folder = program.has_parent_path() ? program.parent_path() : ".";
+  std::vector<std::string> names;
+  for (const auto& entry : std::filesystem::directory_iterator(folder, ignored)) {
+    if (entry.is_regular_file(ignored) && access(entry.path().c_str(), X_OK) == 0 && entry.path() != program)
+      names.push_back(entry.path().string());
+  }
+  return suggestion(program.has_parent_path() ? program.string() : "./" + program.string(), names, "");
+}
+
 /// Starts the program in this process group, so that it has the terminal. Returns its id, or −1 and `problem`.
 pid_t start(const Start& how, const Signals& signals, std::string* problem) {
   std::vector<char*> argv;
@@ -209,7 +224,7 @@ pid_t start(const Start& how, const Signals& signals, std::string* problem) {
   }
   close(failure[0]);
   if (error == 0) return child;
-  *problem = fmt::format("cannot run {}: {}", how.program[0], std::strerror(error));
+  *problem = fmt::format("cannot run {}: {}{}", how.program[0], std::strerror(error), instead_of(how.program[0]));
   return -1;
 }
 

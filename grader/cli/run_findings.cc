@@ -139,14 +139,24 @@ bool Findings::is_new(const RunRecord& record, Diagnostic& d, const std::vector<
                            suppressed          ? "\n"
                            : d.place.line == 0 ? d.message
                                                : std::string()}];
+  if (known == nullptr && !suppressed && !d.related.empty()) {
+    // Elsewhere, or on another schedule, the other party may come second: it is the same pair.
+    const SourcePlace& other = d.related.front().place;
+    const auto mirror = by_key_.find({d.id, other.file, other.line, std::string()});
+    if (other.line != 0 && mirror != by_key_.end() && mirror->second != nullptr && mirror->second->other == d.place)
+      known = mirror->second;
+  }
   if (known != nullptr) {
     const bool same_run = known->schedules.back() == record.schedule;
     if (!same_run) known->schedules.push_back(record.schedule);
-    if (same_run && !suppressed) ++repeated_;
+    if (same_run && !suppressed && known->launch != record.number) ++repeated_;
+    known->launch = record.number;
     return false;
   }
   known = found_.emplace_back(std::make_unique<Found>()).get();
   known->schedules.push_back(record.schedule);
+  known->launch = record.number;
+  if (!d.related.empty()) known->other = d.related.front().place;
   if (suppressed) {
     ++suppressed_;
     return false;

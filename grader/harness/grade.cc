@@ -157,8 +157,7 @@ void collect_diagnostics(const Session& session, Verdict& verdict) {
       for (const Diagnostic& d : run.result.diagnostics) {
         const bool known =
             std::any_of(verdict.diagnostics.begin(), verdict.diagnostics.end(), [&](const FoundDiagnostic& f) {
-              return f.diagnostic.id == d.id && f.diagnostic.place.line == d.place.line &&
-                     f.diagnostic.place.file == d.place.file;
+              return (f.diagnostic.id == d.id && f.diagnostic.place == d.place) || mirrors(f.diagnostic, d);
             });
         if (known) continue;
         verdict.diagnostics.push_back(

@@ -491,6 +491,8 @@ Outcome Runtime::launch(Kernel& kernel, const LaunchShape& shape, void** args, c
   }
   modeled_cycles_ += run.modeled_cycles;
   report(record);
+  if (!record.diagnostics.empty() && program.module->locations.empty())
+    tell("the kernels have no line information; nvcc -lineinfo puts it in, and the source lines are shown");
   return {};
 }
 

@@ -508,6 +508,7 @@ struct Checker::State {
     return fmt::format("{}", launch->memory->describe(address));
   }
   static std::string at(const SourcePlace& p) {
+    if (p.line == 0) return "an unknown line";
     return fmt::format("{}:{}", p.file.substr(p.file.rfind('/') + 1), p.line);
   }
 
@@ -804,6 +805,14 @@ struct Checker::State {
       return same && machine::stores_alike(*access, lanes);
     }
   };
+  /// Those of `lanes` whose step `n` is not known.
+  static LaneMask not_known(const ClockPtr& c, uint32_t key, LaneMask lanes, uint32_t n) {
+    LaneMask late = 0;
+    for_lanes(lanes, [&](int l) {
+      if (!knows(c, key, l, n)) late |= LaneMask{1} << l;
+    });
+    return late;
+  }
   /// Is what the lanes of another block did at step `n` ordered before, but for scopes that are too narrow?
   bool narrow_only(uint32_t cta, const Knowledge& k, uint32_t key, LaneMask lanes, uint32_t n) const {
     bool all = key / warps_per_cta != cta;
@@ -847,19 +856,26 @@ struct Checker::State {
   void fence_missing(const Operation& o, const Knowledge& k, const WriteRecord& w, uint32_t words, uint64_t row,
                      uint32_t index, Region region, const char* verb);
   std::string barrier_hint(const Operation& o) const;
-  /// Where other lanes of the warp know what those of `a` should: how it would reach these. `known(clock)` tells
+  /// Where other lanes of the warp know what those of `a` should: how it would reach these. `sees(clock)` tells
   /// whether somebody knows; `otherwise` is the hint where nobody does.
   template <class F>
-  std::string pass_on_hint(const Accessor& a, F&& known, std::string otherwise) {
+  std::string pass_on_hint(const Accessor& a, F&& sees, std::string otherwise) {
     for (const LaneGroup& g : of(*a.access->warp).groups) {
-      if (!known(g.now.order)) continue;
+      if (!sees(g.now.order)) continue;
       return fmt::format(
-          "What {} waited for does not reach the other lanes of the warp: __syncwarp(), or a barrier of the block, "
+          "What {} can rely on does not reach the other lanes of the warp: __syncwarp(), or a barrier of the block, "
           "would "
           "pass it on. Shuffles and votes order nothing.",
           who(a.key, g.mask));
     }
     return otherwise;
+  }
+
+  /// What would order an access behind an operation that is not known complete.
+  std::string wait_hint(const Accessor& a, const Operation& o) {
+    if (complete(o, a.k->any, false)) return barrier_hint(o);  // there is a wait, and it is relaxed
+    return pass_on_hint(
+        a, [&](const ClockPtr& c) { return complete(o, c, false); }, barrier_hint(o));
   }
 
   /// Lanes of one group, or the thread of an MMA, at tensor memory.
@@ -938,14 +954,10 @@ void Checker::State::report_thread_race(const Accessor& a, LaneMask lanes, uint3
                                  !order_exists ? "nothing orders the two"
                                  : wide_enough ? "they are ordered only at a scope that leaves out the other block"
                                                : "the signal between them is relaxed, which orders nothing");
-         const auto known = [&](const ClockPtr& c) {
-           bool all = true;
-           for_lanes(other_lanes, [&](int l) { all = all && knows(c, key, l, n); });
-           return all;
-         };
+         const auto sees = [&](const ClockPtr& c) { return not_known(c, key, other_lanes, n) == 0; };
          d.hint = order_exists
                       ? kScopeHint
-                      : pass_on_hint(a, known,
+                      : pass_on_hint(a, sees,
                                      "An arrive after the one, by its own thread, and a wait before the other, "
                                      "by its own thread, would order them; so would a barrier between them.");
          d.related = {{place(other), fmt::format("{} {} it here", who(key, other_lanes), other_verb)}};
@@ -956,11 +968,11 @@ void Checker::State::report_thread_race(const Accessor& a, LaneMask lanes, uint3
 /// Lanes of one instruction write to one place, and not the same value.
 void Checker::State::report_lanes_meet(const Accessor& a, LaneMask lanes, uint64_t address) {
   const LaneMask last = LaneMask{1} << (31 - __builtin_clz(lanes));
-  find("data-race", Severity::Error, a.inst, a.inst,
+  find("data-race", Severity::Error, a.inst, nullptr,
        [&](Diagnostic& d) {
-         d.message =
-             fmt::format("{} write {} with one instruction ({}), and not the same value: whose stays is undefined",
-                         who(a.key, lanes), bytes_name(a.region, address, a.bytes), at(place(a.inst)));
+         d.message = fmt::format("{} write {} with one instruction ({}){}: whose bytes stay is undefined",
+                                 who(a.key, lanes), bytes_name(a.region, address, a.bytes), at(place(a.inst)),
+                                 a.access->stored != nullptr ? ", and not the same value" : "");
          d.hint = "Let one lane write, or give each lane a place of its own.";
        },
        a.party(lanes & ~last), {Party::Thread, a.key, a.n, last, false});
@@ -972,26 +984,32 @@ void Checker::State::race_with_write(const WriteRecord& w, const RowPiece& piece
   if (common == 0 || (w.key == a.key && w.order == piece.order && w.order != kMixed))
     return;  // each lane its own word again
   if (knows_all(a.k->order, w.key, w.n) || morally_strong(a, w.strong, w.key)) return;
+  const bool reads = a.verb[0] == 'r';
   // A word without any order says more than one with a scope that is too narrow.
   uint32_t found = 32;
-  LaneMask accessing = 0;
+  LaneMask accessing = 0, unordered = 0;
   for (uint32_t rest = common; rest != 0; rest &= rest - 1) {
     const auto word = static_cast<uint32_t>(__builtin_ctz(rest));
-    LaneMask lanes = piece.lanes_of(word);
-    if (w.key == a.key) lanes &= ~(LaneMask{1} << w.lane[word]);
-    if (lanes == 0 || knows(a.k->order, w.key, w.lane[word], w.n)) continue;
+    const LaneMask writers = w.writers(word);
+    LaneMask lanes = piece.lanes_of(word), before = writers;
+    if (w.key == a.key) {
+      // Who reads what it wrote itself reads that value, even if others wrote the same. Its own write comes before.
+      if (reads) lanes &= ~writers;
+      if ((lanes & (lanes - 1)) == 0) before &= ~lanes;
+    }
+    if (lanes == 0) continue;
+    const LaneMask late = not_known(a.k->order, w.key, before, w.n);
+    if (late == 0) continue;
     // The lanes of one instruction, in a loop perhaps: whichever comes last, the same value stays.
-    const LaneMask writer = LaneMask{1} << w.lane[word];
-    if (w.key == a.key && w.inst == a.inst && a.as_one(lanes | writer)) continue;
-    const bool narrow = narrow_only(a.cta, *a.k, w.key, LaneMask{1} << w.lane[word], w.n);
+    if (w.key == a.key && w.inst == a.inst && a.as_one(lanes | writers)) continue;
+    const bool narrow = narrow_only(a.cta, *a.k, w.key, late, w.n);
     if (found < 32 && narrow) continue;
     found = word;
     accessing = lanes;
+    unordered = late;
     if (!narrow) break;
   }
-  if (found < 32) {
-    report_thread_race(a, accessing, w.key, LaneMask{1} << w.lane[found], w.n, w.inst, "writes", piece.row + 4 * found);
-  }
+  if (found < 32) report_thread_race(a, accessing, w.key, unordered, w.n, w.inst, "writes", piece.row + 4 * found);
 }
 
 void Checker::State::thread_reads(Plane& plane, const RowPiece& piece, const Accessor& a) {
@@ -1012,8 +1030,7 @@ void Checker::State::thread_reads(Plane& plane, const RowPiece& piece, const Acc
                            bytes_name(a.region, piece.row + 4 * word, a.bytes), at(place(a.inst)), issued(o),
                            complete(o, a.k->any, false) ? "the wait between them is relaxed, which orders nothing"
                                                         : not_covered(o, false).substr(2));
-           d.hint = pass_on_hint(
-               a, [&](const ClockPtr& c) { return complete(o, c, false); }, barrier_hint(o));
+           d.hint = wait_hint(a, o);
            d.related = {{place(o.info.inst), may_still(o, "writing")}};
          },
          a.party(piece.lanes_of(word)), {Party::Async, o.key, w.n, 0});
@@ -1035,7 +1052,10 @@ void Checker::State::thread_reads(Plane& plane, const RowPiece& piece, const Acc
     if (r.party == Party::Thread && r.key == a.key && r.n == a.n && r.inst == a.inst) {
       same = &r;
     } else if (r.party == Party::Thread && r.strong == a.strong) {
-      if (knows_all(a.k->order, r.key, r.n)) {
+      // (Of strong reads only where the newer one is strong to the same threads.)
+      const bool same_reach =
+          r.strong == Scope::None || reach_of(r.strong) != kSameBlock || r.key / warps_per_cta == a.cta;
+      if (same_reach && knows_all(a.k->order, r.key, r.n)) {
         r.words &= ~piece.words;
       } else if (r.key == a.key) {
         for (uint32_t rest = r.words & piece.words; rest != 0; rest &= rest - 1) {
@@ -1101,8 +1121,7 @@ void Checker::State::thread_writes(Plane& plane, const RowPiece& piece, const Ac
            d.message = fmt::format("{} {} {} ({}) while {} may still be writing it: nothing orders them",
                                    who(a.key, piece.lanes_of(word)), a.verb,
                                    bytes_name(a.region, piece.row + 4 * word, a.bytes), at(place(a.inst)), issued(o));
-           d.hint = pass_on_hint(
-               a, [&](const ClockPtr& c) { return complete(o, c, false); }, barrier_hint(o));
+           d.hint = wait_hint(a, o);
            d.related = {{place(o.info.inst), may_still(o, "writing")}};
          },
          a.party(piece.lanes_of(word)), {Party::Async, o.key, w.n, 0});
@@ -1139,10 +1158,7 @@ void Checker::State::thread_writes(Plane& plane, const RowPiece& piece, const Ac
       const auto word = static_cast<uint32_t>(__builtin_ctz(rest));
       const LaneMask writers = piece.lanes_of(word);
       if (r.key == a.key && r.lanes[word] == writers && (writers & (writers - 1)) == 0) continue;  // its own read
-      LaneMask unordered = 0;
-      for_lanes(r.lanes[word], [&](int l) {
-        if (!knows(a.k->order, r.key, l, r.n)) unordered |= LaneMask{1} << l;
-      });
+      LaneMask unordered = not_known(a.k->order, r.key, r.lanes[word], r.n);
       // A lane's own earlier read is ordered before its write; with several writers of one word some other lane did not
       // read it.
       if (r.key == a.key && __builtin_popcount(writers) == 1) unordered &= ~writers;
@@ -1170,20 +1186,27 @@ void Checker::State::remember_write(Plane& plane, const RowPiece& piece, const A
   record.party = Party::Thread;
   record.strong = a.strong;
   record.order = piece.order;
+  record.several = LaneMasks();
   if (piece.order != kMixed) {
     for (uint32_t w = 0; w < 32; w++)
       record.lane[w] = static_cast<uint8_t>((piece.order < kDownwards ? w - piece.order : piece.order - w) % 32);
     return;
   }
+  bool together = false;
   for (uint32_t rest = piece.words; rest != 0; rest &= rest - 1) {
     const auto word = static_cast<size_t>(__builtin_ctz(rest));
     const LaneMask writers = piece.lanes_of(word);
     record.lane[word] = static_cast<uint8_t>(31 - __builtin_clz(writers));
+    if ((writers & (writers - 1)) == 0 || a.strong != Scope::None) continue;
     // Whichever of several lanes comes last, the same value stays if all write the same: the CUDA C++ Programming Guide
     // has one write of one instruction take place, without saying whose.
-    if ((writers & (writers - 1)) != 0 && a.strong == Scope::None && !a.as_one(writers))
+    if (a.as_one(writers)) {
+      together = true;
+    } else {
       report_lanes_meet(a, writers, piece.row + 4 * word);
+    }
   }
+  if (together) record.several = LaneMasks(*piece.lanes);
 }
 
 // --- the rules: asynchronous operations ---
@@ -1197,25 +1220,25 @@ void Checker::State::fence_missing(const Operation& o, const Knowledge& k, const
   // A word without any fence on the path says more than one whose fence is in the wrong place.
   int word = -1;
   bool misplaced = false;
+  LaneMask writer = 0;
   for (uint32_t rest = words; rest != 0 && (word < 0 || misplaced); rest &= rest - 1) {
     const int candidate = __builtin_ctz(rest);
-    const int lane = w.lane[static_cast<size_t>(candidate)];
-    if (knows(fenced, w.key, lane, w.n)) continue;
-    const bool elsewhere = knows(global ? k.path_global : k.path_shared, w.key, lane, w.n);
-    if (word >= 0 && elsewhere) continue;
+    const LaneMask without = not_known(fenced, w.key, w.writers(static_cast<uint32_t>(candidate)), w.n);
+    if (without == 0) continue;
+    const LaneMask nowhere = not_known(global ? k.path_global : k.path_shared, w.key, without, w.n);
+    if (word >= 0 && nowhere == 0) continue;
     word = candidate;
-    misplaced = elsewhere;
+    misplaced = nowhere == 0;
+    writer = misplaced ? without : nowhere;
   }
   if (word < 0) return;
-  const int lane = w.lane[static_cast<size_t>(word)];
   const std::string fence = global ? "fence.proxy.async.global" : "fence.proxy.async.shared::cta";
   find(misplaced ? "proxy-fence-misplaced" : "missing-proxy-fence", misplaced ? Severity::Warning : Severity::Error,
        o.info.inst, w.inst,
        [&](Diagnostic& d) {
          d.message = fmt::format(
              "{} {} {}, which {} wrote through the generic proxy at {}; {}", named(o), verb,
-             bytes_name(region, row + 4 * static_cast<uint64_t>(word), 4), who(w.key, LaneMask{1} << lane),
-             at(place(w.inst)),
+             bytes_name(region, row + 4 * static_cast<uint64_t>(word), 4), who(w.key, writer), at(place(w.inst)),
              misplaced ? "the proxy fence between them is executed by another thread than the one that wrote"
                        : "no proxy fence of the writer comes between");
          d.hint =
@@ -1223,7 +1246,7 @@ void Checker::State::fence_missing(const Operation& o, const Knowledge& k, const
                          fence, noun(o));
          d.related = {{place(w.inst), "written here; the fence belongs after this line"}};
        },
-       {Party::Async, o.key, index, 0}, {Party::Thread, w.key, w.n, LaneMask{1} << lane});
+       {Party::Async, o.key, index, 0}, {Party::Thread, w.key, w.n, writer});
 }
 
 /// An operation meets words that a thread wrote last: is the write ordered before its issue, and visible to its proxy?
@@ -1234,17 +1257,18 @@ void Checker::State::meets_thread_write(const WriteRecord& w, uint32_t words, ui
   if (!knows_all(k.order, w.key, w.n)) {
     for (uint32_t rest = words; rest != 0; rest &= rest - 1) {
       const auto word = static_cast<uint32_t>(__builtin_ctz(rest));
-      if (!knows(k.order, w.key, w.lane[word], w.n)) unordered |= 1u << word;
+      if (not_known(k.order, w.key, w.writers(word), w.n) != 0) unordered |= 1u << word;
     }
   }
   if (unordered != 0) {
+    const auto late_at = [&](uint32_t word) { return not_known(k.order, w.key, w.writers(word), w.n); };
     const auto narrow_at = [&](uint32_t word) {
-      return narrow_only(o.key / warps_per_cta, k, w.key, LaneMask{1} << w.lane[word], w.n);
+      return narrow_only(o.key / warps_per_cta, k, w.key, late_at(word), w.n);
     };
     auto word = static_cast<uint32_t>(__builtin_ctz(unordered));
     for (uint32_t rest = unordered; rest != 0 && narrow_at(word); rest &= rest - 1)
       word = static_cast<uint32_t>(__builtin_ctz(rest));
-    const LaneMask writer = LaneMask{1} << w.lane[word];
+    const LaneMask writer = late_at(word);
     const bool narrow = narrow_at(word);
     find(narrow ? "scope-too-narrow" : "data-race", Severity::Error, o.info.inst, w.inst,
          [&](Diagnostic& d) {
@@ -1407,6 +1431,7 @@ void Checker::State::async_writes(Plane& plane, const RowPiece& piece, const Ope
   record.party = Party::Async;
   record.strong = Scope::None;
   record.order = kMixed;
+  record.several = LaneMasks();
 }
 
 // --- events ---
@@ -1548,10 +1573,12 @@ void Checker::access(const Access& a) {
     bool several = false;
     for (const LaneGroup& g : w.groups) {
       const LaneMask mask = g.mask & a.mask;
-      several = several || mask != a.mask;
-      if (mask != 0) check_lanes(g, mask, mask == a.mask);
+      if (mask == 0) continue;
+      several = mask != a.mask;
+      check_lanes(g, mask, !several);
     }
     if (reads || !several) return;
+    // What lanes of several groups wrote becomes one record, once all have been compared with what came before.
     const State::Accessor all = accessor(w.groups.front());
     each_piece(a, a.mask, [&](const RowPiece& piece) {
       shadow.visit(piece, [&](Plane& plane, uint32_t) { s.remember_write(plane, piece, all); });
@@ -2018,10 +2045,11 @@ void Checker::State::map_read(const AsyncOpInfo& info, const Operation& o, uint3
         if (w.party != Party::Thread) continue;
         LaneMask asked = 0;
         for (uint32_t rest = w.words & piece.words; rest != 0; rest &= rest - 1) {
-          const int lane = w.lane[static_cast<size_t>(__builtin_ctz(rest))];
-          if ((asked >> lane & 1) != 0) continue;
-          asked |= LaneMask{1} << lane;
-          if (!handed_over(w, lane)) return;
+          LaneMask ask = w.writers(static_cast<uint32_t>(__builtin_ctz(rest))) & ~asked;
+          asked |= ask;
+          for (; ask != 0; ask &= ask - 1) {
+            if (!handed_over(w, __builtin_ctz(ask))) return;
+          }
         }
       }
     });
@@ -2044,18 +2072,15 @@ void Checker::State::init_fenced(const Cta& owner, uint32_t offset, const Barrie
 void Checker::State::check_remote_uses(const Cta& cta) {
   const CtaState& c = of(cta);
   for (const RemoteUse& u : c.remote_uses) {
-    const bool over = std::any_of(c.warps.begin(), c.warps.end(), [&](const auto& w) {
-      return std::any_of(w->groups.begin(), w->groups.end(), [&](const LaneGroup& g) {
-        bool all = true;
-        for_lanes(u.mask, [&](int l) { all = all && knows(g.now.any, u.key, l, u.n); });
-        return all;
-      });
-    });
-    if (over) continue;
+    LaneMask awaited = 0;  // each lane by some thread of the block
+    for (const auto& w : c.warps) {
+      for (const LaneGroup& g : w->groups) awaited |= u.mask & ~not_known(g.now.any, u.key, u.mask, u.n);
+    }
+    if (awaited == u.mask) continue;
     find("remote-cta-gone", Severity::Error, u.inst, nullptr, [&](Diagnostic& d) {
       d.message = fmt::format(
           "{} {} {} of CTA {}, which may have ended by then: no thread of that block waits for it before it leaves",
-          who(u.key, u.mask), u.verb,
+          who(u.key, u.mask & ~awaited), u.verb,
           u.barrier ? "`" + async::barrier_name(program(), u.offset) + "`" : program().describe_shared(u.offset),
           cta.linear);
       d.hint = kStayHint;

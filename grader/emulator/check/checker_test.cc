@@ -201,7 +201,7 @@ TEST(CheckerTest, WhatOneLaneKnowsReachesOthersThroughABarrier) {
   });
   const Outcome o = run_checked({"", "", begin + all + shuffle + late + "\n" + end}, {});
   ASSERT_FALSE(o.diagnostics.empty());
-  EXPECT_NE(o.diagnostics[0].hint.find("What warp 0 lane 0 waited for does not reach"), std::string::npos)
+  EXPECT_NE(o.diagnostics[0].hint.find("What warp 0 lane 0 can rely on does not reach"), std::string::npos)
       << o.diagnostics[0].hint;
   // Nobody has waited: the hint names the wait.
   const Outcome none = run_checked({"", "", init() + kArriveTx + kLoad + "\n" + late + "\n"}, {});

@@ -48,9 +48,9 @@ class ReferenceChecker : public machine::Observer {
                     ///< since
     size_t hidden = 0;    ///< bytes whose first finding in `all` is at another access than the one in `nearest`
     size_t exempted = 0;  ///< of those, with a pair before it that no order but an exemption (strong accesses, two
-                          ///< reductions) excused
-    bool lanes_collide =
-        false;         ///< lanes of one weak instruction wrote the same byte: in what order is nobody's business
+                          ///< reductions, lanes that store one value together) excused
+    /// Lanes of one weak instruction wrote different values to one byte: in what order is nobody's business.
+    bool lanes_collide = false;
     size_t nodes = 0;  ///< of the graph
   };
   /// Compares. The launch's Program must still live.
@@ -673,9 +673,16 @@ inline std::string ReferenceChecker::judge(const ByteAccess& earlier, const Byte
     *excused = true;
     return {};
   }
-  // Whatever the order, the value that these threads agree on stays.
-  if (earlier.op == kNone && later.op == kNone && earlier.write && earlier.inst == later.inst &&
+  // Whatever the order, the value that these threads agree on stays. (In a loop only if all of them write again.)
+  if (earlier.op == kNone && later.op == kNone && earlier.write && earlier.inst == later.inst && later.write &&
+      std::includes(later.as_one.begin(), later.as_one.end(), earlier.as_one.begin(), earlier.as_one.end()) &&
       later.as_one.count(earlier.thread) != 0) {
+    *excused = true;
+    return {};
+  }
+  // Who reads what it wrote itself reads that value.
+  if (earlier.op == kNone && later.op == kNone && earlier.write && !later.write &&
+      earlier.as_one.count(later.thread) != 0) {
     *excused = true;
     return {};
   }
@@ -780,8 +787,12 @@ inline ReferenceChecker::Verdict ReferenceChecker::verdict() {
               : earlier.op != kNone ? next_instruction_ + earlier.op
                                     : earlier.instruction]
               .insert(id);
+        // Writes of one value by one execution of an instruction are one write.
         const bool together = earlier.instruction == later.instruction && later.as_one.count(earlier.thread) != 0;
-        if (earlier.write && !together) break;
+        if (!earlier.write || together) continue;
+        const bool more = i > 0 && list[i - 1].instruction == earlier.instruction && list[i - 1].op == kNone &&
+                          earlier.op == kNone && earlier.as_one.count(list[i - 1].thread) != 0;
+        if (!more) break;
       }
       for (const auto& [source, of_source] : ids) {
         v.nearest.emplace(of_source.count("data-race") != 0 ? "data-race" : *of_source.begin(), later.line);

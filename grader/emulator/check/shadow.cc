@@ -10,9 +10,9 @@ void Shadow::split(Row& row, uint32_t planes) {
   }
   Rest& rest = *row.rest;
   const auto copy = [this](Plane& to, const Plane& from) {
-    const size_t before = to.host_bytes() + WordLanes::host_bytes();
+    const size_t before = to.host_bytes() + LaneMasks::host_bytes();
     to = from;
-    count(to.host_bytes() + WordLanes::host_bytes() - before);
+    count(to.host_bytes() + LaneMasks::host_bytes() - before);
   };
   rest.planes = planes;
   if (planes == 4) {

@@ -31,66 +31,34 @@ using LaneOrder = uint8_t;
 inline constexpr LaneOrder kDownwards = 32;
 inline constexpr LaneOrder kMixed = 0xff;
 
-/// Words of a row whose last write is this one.
-struct WriteRecord {
-  const machine::Inst* inst = nullptr;           ///< the instruction
-  uint32_t key = 0;                              ///< its warp
-  uint32_t n = 0;                                ///< step of that warp, or index of an asynchronous operation
-  uint32_t words = 0;                            ///< bit w: word w of the row
-  Party party = Party::None;                     ///< thread or operation
-  machine::Scope strong = machine::Scope::None;  ///< scope of a strong access; None: weak
-  std::array<uint8_t, 32> lane = {};             ///< that wrote word w
-  LaneOrder order = kMixed;                      ///< of the lanes that wrote `words`
-
-  /// Does it say the same? Of an asynchronous write `lane` says nothing.
-  bool same(const WriteRecord& w) const {
-    return inst == w.inst && key == w.key && n == w.n && words == w.words && party == w.party && strong == w.strong &&
-           order == w.order && (party == Party::Async || lane == w.lane);
-  }
-};
-
-/// Which lanes of a warp touched each word of a row. Mostly that is an order: records stay small, and a row's memory
-/// with them.
-class WordLanes {
+/// A mask of lanes for each word of a row, or nothing. On the heap, since it is rare; copies share nothing.
+class LaneMasks {
  public:
-  using Each = std::array<uint32_t, 32>;  ///< a mask of lanes for each word
+  using Each = std::array<uint32_t, 32>;  ///< by word
 
-  WordLanes() = default;
-  /// What `lanes` says; nullptr: an order.
-  explicit WordLanes(const Each* lanes, LaneOrder order = kMixed)
-      : each_(lanes != nullptr ? make(*lanes) : nullptr), order_(order) {}
+  LaneMasks() = default;
+  explicit LaneMasks(const Each& each) : each_(make(each)) {}
   /// Copies share nothing.
   ///@{
-  WordLanes(const WordLanes& other) : WordLanes(other.each_.get(), other.order_) {}
-  WordLanes(WordLanes&&) noexcept = default;
-  WordLanes& operator=(const WordLanes& other) {
-    if (this != &other) *this = WordLanes(other);
+  LaneMasks(const LaneMasks& other) : each_(other.each_ ? make(*other.each_) : nullptr) {}
+  LaneMasks(LaneMasks&&) noexcept = default;
+  LaneMasks& operator=(const LaneMasks& other) {
+    if (this != &other) *this = LaneMasks(other);
     return *this;
   }
-  WordLanes& operator=(WordLanes&&) noexcept = default;
+  LaneMasks& operator=(LaneMasks&&) noexcept = default;
   ///@}
-  ~WordLanes() = default;
+  ~LaneMasks() = default;
 
-  /// The lanes that touched a word.
-  uint32_t operator[](uint32_t word) const { return each_ ? (*each_)[word] : lane_at(word, order_); }
-  /// kMixed where it is none.
-  LaneOrder order() const { return order_; }
-  /// Does it say of every word what `lanes` says? nullptr: the order.
-  bool same(const Each* lanes, LaneOrder order) const {
-    return order_ == order && (order != kMixed || (each_ && lanes != nullptr && *each_ == *lanes));
-  }
-  /// The lane that touches a word, as a mask.
-  static uint32_t lane_at(uint32_t word, LaneOrder order) {
-    return 1u << (order < kDownwards ? word - order : order - word) % 32;
-  }
-  /// Sets the lanes of a word.
-  void set(uint32_t word, uint32_t lanes) {
-    if (!each_) {
-      each_ = make({});
-      for (uint32_t w = 0; w < 32; w++) (*each_)[w] = lane_at(w, order_);
-      order_ = kMixed;
-    }
-    (*each_)[word] = lanes;
+  /// Is there something?
+  explicit operator bool() const { return each_ != nullptr; }
+  /// REQUIRES: there is.
+  ///@{
+  Each& operator*() { return *each_; }
+  const Each& operator*() const { return *each_; }
+  ///@}
+  bool operator==(const LaneMasks& other) const {
+    return (each_ != nullptr) == (other.each_ != nullptr) && (each_ == nullptr || *each_ == *other.each_);
   }
   /// Bytes of host memory behind all those of this thread, modulo 2^64: what one call changes of them is a difference.
   static size_t host_bytes() { return held_; }
@@ -108,7 +76,66 @@ class WordLanes {
     return Pointer(new Each(each));
   }
   static inline thread_local size_t held_ = 0;
-  Pointer each_;         // nullptr for an order
+  Pointer each_;
+};
+
+/// Words of a row whose last write is this one.
+struct WriteRecord {
+  const machine::Inst* inst = nullptr;           ///< the instruction
+  uint32_t key = 0;                              ///< its warp
+  uint32_t n = 0;                                ///< step of that warp, or index of an asynchronous operation
+  uint32_t words = 0;                            ///< bit w: word w of the row
+  Party party = Party::None;                     ///< thread or operation
+  machine::Scope strong = machine::Scope::None;  ///< scope of a strong access; None: weak
+  std::array<uint8_t, 32> lane = {};             ///< that wrote word w
+  LaneOrder order = kMixed;                      ///< of the lanes that wrote `words`
+  LaneMasks several;  ///< where lanes stored one value to one word together: those that wrote word w
+
+  /// The lanes that wrote a word, of a thread's write.
+  uint32_t writers(uint32_t word) const { return several ? (*several)[word] : 1u << lane[word]; }
+  /// Does it say the same? Of an asynchronous write `lane` says nothing.
+  bool same(const WriteRecord& w) const {
+    return inst == w.inst && key == w.key && n == w.n && words == w.words && party == w.party && strong == w.strong &&
+           order == w.order && (party == Party::Async || (lane == w.lane && several == w.several));
+  }
+};
+
+/// Which lanes of a warp touched each word of a row. Mostly that is an order: records stay small, and a row's memory
+/// with them.
+class WordLanes {
+ public:
+  using Each = LaneMasks::Each;  ///< a mask of lanes for each word
+
+  WordLanes() = default;
+  /// What `lanes` says; nullptr: an order.
+  explicit WordLanes(const Each* lanes, LaneOrder order = kMixed)
+      : each_(lanes != nullptr ? LaneMasks(*lanes) : LaneMasks()), order_(order) {}
+
+  /// The lanes that touched a word.
+  uint32_t operator[](uint32_t word) const { return each_ ? (*each_)[word] : lane_at(word, order_); }
+  /// kMixed where it is none.
+  LaneOrder order() const { return order_; }
+  /// Does it say of every word what `lanes` says? nullptr: the order.
+  bool same(const Each* lanes, LaneOrder order) const {
+    return order_ == order && (order != kMixed || (each_ && lanes != nullptr && *each_ == *lanes));
+  }
+  /// The lane that touches a word, as a mask.
+  static uint32_t lane_at(uint32_t word, LaneOrder order) {
+    return 1u << (order < kDownwards ? word - order : order - word) % 32;
+  }
+  /// Sets the lanes of a word.
+  void set(uint32_t word, uint32_t lanes) {
+    if (!each_) {
+      Each each;
+      for (uint32_t w = 0; w < 32; w++) each[w] = lane_at(w, order_);
+      each_ = LaneMasks(each);
+      order_ = kMixed;
+    }
+    (*each_)[word] = lanes;
+  }
+
+ private:
+  LaneMasks each_;       // empty for an order
   LaneOrder order_ = 0;  // kMixed where each_ is set
 };
 
@@ -228,9 +255,9 @@ class Shadow {
     Row& row = row_of(piece.row);
     // Planes grow and shrink only in f.
     const auto counted = [&](Plane& plane, uint32_t byte) {
-      const size_t before = plane.host_bytes() + WordLanes::host_bytes();
+      const size_t before = plane.host_bytes() + LaneMasks::host_bytes();
       f(plane, byte);
-      if (const size_t after = plane.host_bytes() + WordLanes::host_bytes(); after != before) count(after - before);
+      if (const size_t after = plane.host_bytes() + LaneMasks::host_bytes(); after != before) count(after - before);
     };
     if (!row.rest && piece.bytes == 0xf) {
       counted(row.first, 0u);

@@ -21,7 +21,6 @@ struct CacheLineAllocator {
   T* allocate(size_t count) { return static_cast<T*>(::operator new(count * sizeof(T), kCacheLine)); }
   void deallocate(T* p, size_t) { ::operator delete(p, kCacheLine); }
   friend bool operator==(const CacheLineAllocator&, const CacheLineAllocator&) { return true; }
-  friend bool operator!=(const CacheLineAllocator&, const CacheLineAllocator&) { return false; }
   ///@}
 };
 

@@ -15,6 +15,9 @@ enum class Severity : uint8_t { Error, Warning, Note };
 struct SourcePlace {
   std::string file;   ///< as nvcc wrote it; the submission's is its file name
   uint32_t line = 0;  ///< 1-based; 0: unknown
+
+  /// The same line of the same file.
+  bool operator==(const SourcePlace&) const = default;
 };
 
 /// Another place that belongs to the story, with its role: "copy issued here", "init here".
@@ -32,5 +35,12 @@ struct Diagnostic {
   SourcePlace place;  ///< the later access of an ordering fault, the first waiter of a deadlock, else the instruction
   std::vector<RelatedPlace> related;  ///< the other party; where a fence, wait or arrive belongs
 };
+
+/// Do both tell of one pair of places, each from the other side? Which party of a race comes second depends on the
+/// schedule, and on the lanes.
+inline bool mirrors(const Diagnostic& a, const Diagnostic& b) {
+  return a.id == b.id && !a.related.empty() && !b.related.empty() && a.place.line != 0 && b.place.line != 0 &&
+         a.place == b.related.front().place && b.place == a.related.front().place;
+}
 
 }  // namespace handoff

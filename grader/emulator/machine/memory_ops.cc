@@ -198,20 +198,34 @@ class Recorder {
   ~Recorder() = default;
   void add(int lane, const Target& t) {
     if (!on_) return;
-    if (access_.mask != 0 && (t.region != access_.region || t.owner != access_.owner)) flush();
-    access_.region = t.region;
-    access_.owner = t.owner;
-    access_.mask |= LaneMask{1} << lane;
+    lanes_ |= LaneMask{1} << lane;
+    region_[lane] = t.region;
+    owner_[lane] = t.owner;
     address_[lane] = t.address;
   }
+  /// One access for each place: what lanes of one instruction do there is told together.
   void flush() {
-    if (Observer* o = watcher(*w_.cta->launch); o != nullptr && access_.mask != 0) o->access(access_);
-    access_.mask = 0;
+    Observer* const o = watcher(*w_.cta->launch);
+    if (o == nullptr) return;
+    for (LaneMask rest = lanes_; rest != 0; rest &= ~access_.mask) {
+      const int first = __builtin_ctz(rest);
+      access_.region = region_[first];
+      access_.owner = owner_[first];
+      access_.mask = 0;
+      for_lanes(rest, [&](int l) {
+        if (region_[l] == access_.region && owner_[l] == access_.owner) access_.mask |= LaneMask{1} << l;
+      });
+      o->access(access_);
+    }
+    lanes_ = 0;
   }
 
  private:
   Warp& w_;
   bool on_;
+  LaneMask lanes_ = 0;  // that take part
+  Region region_[kWarpSize];
+  Cta* owner_[kWarpSize];
   uint64_t address_[kWarpSize];
   Access access_;
 };

@@ -48,7 +48,7 @@ struct Access {
   uint32_t bytes;           ///< a lane
   const uint64_t* address;  ///< [32]; shared: offset in the owning CTA; global: device address; local: offset
   Cta* owner;               ///< the CTA whose shared memory it is; nullptr for global and local
-  /// Of st: the slot of each element that a lane stores, in the operand pool; else nullptr.
+  /// Of st: what each element of a lane comes from, as the operand pool names it; else nullptr.
   const uint32_t* stored = nullptr;
 };
 

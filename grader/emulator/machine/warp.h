@@ -271,8 +271,8 @@ class LaunchQueue {
   virtual std::optional<std::array<uint32_t, 3>> cancel(uint64_t now) = 0;
 };
 
-/// A grid: what is run, how, and what came of it. What asynchronous units look at with every operation comes first, in
-/// one cache line: a copy that has just been written leaves little else in the cache.
+/// A grid: what is run, how, and what came of it. What is looked at most comes first, in one cache line, and whether
+/// anybody watches with it: a copy that has just been written leaves little else in the cache.
 struct alignas(64) Launch {
   const Program* program = nullptr;   ///< the kernel
   GlobalMemory* memory = nullptr;     ///< where global addresses point

@@ -1,7 +1,7 @@
 // A missing __syncthreads: right by luck, and found all the same. The program itself ends with status 0.
 // exit: 9
 // expect: data-race @ store
-// expect: data-race @ load
+// related: load
 // stdout: the program is content
 #include "check.h"
 

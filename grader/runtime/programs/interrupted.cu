@@ -3,7 +3,7 @@
 // exit: 9
 // stderr: ended with signal 11
 // expect: data-race @ store
-// expect: data-race @ load
+// related: load
 #include <unistd.h>
 
 #include <csignal>

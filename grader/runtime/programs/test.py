@@ -142,6 +142,35 @@ class Tests:
             if not ok:
                 self.problems.append(f"{program.name}: exit status {status}, expected {wanted} and {said!r}\n{stdout}{stderr}")
 
+    def refusals(self):
+        """What cannot run: one line that says what was meant, if it can be guessed."""
+        program = self.out / "vector_add_refusals"
+        if not self.build(HERE / "vector_add.cu", program, ["-cudart", "shared", *GENCODE]):
+            return
+        for arguments, said in (
+            (["--chek", "all", "--", f"./{program.name}"], "no option '--chek' of run; did you mean --check?"),
+            (["--json=x", "--sed", "1", "--", f"./{program.name}"], "no option '--sed' of run; did you mean --seed?"),
+            (["-q", f"./{program.name}"], "no option '-q' of run; ./handoff run --help shows them"),
+            (["--", program.name], f"cannot run {program.name}: No such file or directory; did you mean ./{program.name}?"),
+            (["--", f"./{program.name}x"], f"cannot run ./{program.name}x: No such file or directory; did you mean ./{program.name}?"),
+            (["--", str(HERE / "vector_add.cu")], "vector_add.cu: Permission denied; it is source: build it first, see docs/run.md"),
+        ):
+            done = execute([self.handoff, "run", *arguments], cwd=self.out)
+            self.runs += 1
+            ok = done.returncode == 2 and done.stdout == "" and done.stderr.rstrip("\n").endswith(said) and done.stderr.count("\n") == 1
+            self.need(ok, f"handoff run {' '.join(arguments)}: {done.returncode}, expected one line that ends with {said!r}\n{done.stdout}{done.stderr}")
+
+    def no_lines(self):
+        """A program without -lineinfo: what is found is told, and how its line would be."""
+        program = self.out / "no_lines"
+        done = execute([self.nvcc, "-std=c++17", "-cudart", "shared", *GENCODE, str(HERE / "data_race.cu"), "-o", str(program)])
+        self.need(done.returncode == 0, f"{program.name} does not build:\n{done.stderr}")
+        _, _, stderr, report = self.run(program)
+        found = report["diagnostics"]
+        self.need(found and all(d["line"] == 0 and d["id"] == "data-race" for d in found), f"no_lines: {found}")
+        self.need("at an unknown line" in stderr and ":0" not in stderr, f"no_lines: a line 0 is told\n{stderr}")
+        self.need(stderr.count("nvcc -lineinfo") == 1, f"no_lines: nothing about -lineinfo\n{stderr}")
+
     def need(self, holds, what):
         if not holds:
             self.problems.append(what)
@@ -279,7 +308,7 @@ def main():
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
         jobs = [pool.submit(tests.check, s) for s in sources]
         if not options.only:
-            more = [tests.builds, tests.exports, tests.schedules, tests.trace, tests.signals, tests.guide]
+            more = [tests.builds, tests.exports, tests.schedules, tests.trace, tests.signals, tests.guide, tests.refusals, tests.no_lines]
             jobs += [pool.submit(test) for test in more]
         for job in jobs:
             job.result()
