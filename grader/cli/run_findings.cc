@@ -116,6 +116,8 @@ void Findings::add(RunRecord record) {
 
 void Findings::launch(RunRecord record) {
   if (record.status != "refused") ++ran_;
+  interrupted_ = interrupted_ || record.status == "interrupted";
+  untold_ += record.untold;
   if (options_.keep_launches) {
     launches_.push_back({{"number", record.number},
                          {"kernel", record.kernel},
@@ -211,7 +213,11 @@ void Findings::summary() const {
   if (errors_ > 0) {
     text += ", " + count(errors_, "error", "errors");
   } else {
-    text += !options_.checked ? ", not checked" : suppressed_ > 0 ? ", no other hazards" : ", no hazards";
+    text += !options_.checked ? ", not checked"
+            : untold_ > 0     ? ", no errors, but warnings or notes (--check all)"
+            : suppressed_ > 0 ? ", no other hazards"
+                              : ", no hazards";
+    if (options_.checked && interrupted_) text += " until it was interrupted";
   }
   if (warnings_ > 0) text += ", " + count(warnings_, "warning or note", "warnings and notes");
   if (suppressed_ > 0) text += fmt::format(", {} suppressed", suppressed_);

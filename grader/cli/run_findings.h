@@ -80,7 +80,8 @@ class Findings {
   bool is_new(const runtime::RunRecord& record, Diagnostic& diagnostic, const std::vector<runtime::HostPlace>& places);
   void show(const runtime::RunRecord& record, const std::vector<Diagnostic>& diagnostics) const;
   FindingOptions options_;
-  bool started_ = false, fatal_ = false;
+  bool started_ = false, fatal_ = false, interrupted_ = false;
+  uint64_t untold_ = 0;
   size_t ran_ = 0, errors_ = 0, warnings_ = 0, suppressed_ = 0, repeated_ = 0;
   std::vector<Run> runs_;
   std::map<std::tuple<std::string, std::string, uint32_t, std::string>, Found*> by_key_;

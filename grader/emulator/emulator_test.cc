@@ -319,6 +319,53 @@ TEST(DeadlockTest, ABlockBarrierThatSomeThreadsNeverReach) {
   }
 }
 
+TEST(DeadlockTest, TheFirstLineIsOfThoseWhoDoNotWaitForThreads) {
+  const std::string mbarrier = "L:\nmbarrier.try_wait.parity.shared::cta.b64 %p2, [full], 0;\n@!%p2 bra L;\n",
+                    memory =
+                        "L:\nld.volatile.shared.u32 %r1, [tile]; // try_wait\nsetp.ne.u32 %p2, %r1, 1;\n@%p2 bra L;\n",
+                    other_warp = "setp.eq.u32 %p3, %w, 1;\n@%p3 bra L;\n";
+  for (const auto& schedule : schedules()) {
+    // Warp 0 waits at the barrier to which warp 1 would come.
+    for (const std::string& wait : {mbarrier, memory}) {
+      Kernel s = hangs(other_warp + "bra MEET;\n" + wait + "MEET:\nbar.sync 0; // meet\n");
+      s.schedule = schedule;
+      const Outcome o = run(s);
+      EXPECT_TRUE(reports(o, "deadlock", "try_wait", "32 threads at " + where(o, "try_wait"))) << text_of(o);
+      ASSERT_EQ(o.diagnostics[0].related.size(), 1u);
+      EXPECT_EQ(o.diagnostics[0].related[0].role, "32 threads wait here for barrier 0");
+    }
+    // A barrier of the whole block in one role, and behind it the arrival for which the other role waits.
+    const std::string arrive = "mbarrier.arrive.shared::cta.b64 _, [full];\n";
+    Kernel s = hangs(other_warp + "bar.sync 0; // meet\n" + arrive + "bra END;\n" + mbarrier + "END:\n");
+    s.schedule = schedule;
+    Outcome o = run(s);
+    EXPECT_TRUE(reports(o, "deadlock", "// meet", "32 threads at " + where(o, "// meet"))) << text_of(o);
+    // The same roles the other way round: what stands first in the block does not matter.
+    s.body.replace(s.body.find("%p3, %w, 1"), 10, "%p3, %w, 0");
+    o = run(s);
+    EXPECT_TRUE(reports(o, "deadlock", "// meet", "32 threads at " + where(o, "// meet"))) << text_of(o);
+    // Nothing behind the barrier would end the wait.
+    s = hangs(other_warp + "bar.sync 0; // meet\nbra END;\n" + mbarrier + "END:\n");
+    s.schedule = schedule;
+    o = run(s);
+    EXPECT_TRUE(reports(o, "deadlock", "try_wait", "32 threads at " + where(o, "try_wait"))) << text_of(o);
+  }
+}
+
+TEST(DeadlockTest, WaitersOfSeveralCtasAreNamed) {
+  for (const auto& schedule : schedules()) {
+    Kernel s = hangs(
+        "mov.u32 %r1, %ctaid.x;\nsetp.ne.u32 %p3, %r1, 2;\nL:\nmbarrier.try_wait.parity.shared::cta.b64 %p2, [full], "
+        "0;\n@%p3 bra NEXT;\nbra END;\nNEXT:\n@!%p2 bra L;\nEND:\n");
+    s.grid = {4, 1, 1};
+    s.schedule = schedule;
+    const Outcome o = run(s);
+    EXPECT_TRUE(reports(o, "deadlock", "try_wait",
+                        "192 threads of CTAs 0-1, 3 at " + where(o, "try_wait") + " for full, parity 0"))
+        << text_of(o);
+  }
+}
+
 TEST(DeadlockTest, AFlagThatNobodySets) {
   for (const auto& schedule : schedules()) {
     Kernel s = hangs("L:\nld.volatile.shared.u32 %r1, [tile]; // watches\nsetp.ne.u32 %p2, %r1, 1;\n@%p2 bra L;\n", 32);

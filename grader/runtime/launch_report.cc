@@ -57,7 +57,8 @@ std::string to_line(const RunRecord& record) {
                  {"schedule", record.schedule},
                  {"modeled_cycles", record.modeled_cycles},
                  {"state", record.state},
-                 {"diagnostics", std::move(diagnostics)}});
+                 {"diagnostics", std::move(diagnostics)},
+                 {"untold", record.untold}});
   }
   return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
 }
@@ -80,6 +81,7 @@ bool from_line(const std::string& line, RunRecord* record) {
       r.modeled_cycles = json.at("modeled_cycles").get<uint64_t>();
       r.state = json.at("state").get<std::vector<std::string>>();
       for (const Json& d : json.at("diagnostics")) r.diagnostics.push_back(diagnostic_from(d));
+      r.untold = json.at("untold").get<uint64_t>();
     }
     *record = std::move(r);
     return true;

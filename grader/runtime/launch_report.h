@@ -52,6 +52,7 @@ struct RunRecord {
   uint64_t modeled_cycles = 0;                  ///< virtual time
   std::vector<std::string> state;               ///< lines of a deadlock report
   std::vector<ReportedDiagnostic> diagnostics;  ///< in order of cause
+  uint64_t untold = 0;                          ///< warnings and notes that nobody asked for (--check errors)
 };
 
 /// One line, with its end. Text that is not UTF-8 has its bad bytes replaced.

@@ -478,7 +478,11 @@ Outcome Runtime::launch(Kernel& kernel, const LaunchShape& shape, void** args, c
   record.modeled_cycles = run.modeled_cycles;
   record.state = run.state;
   for (const Diagnostic& d : run.diagnostics) {
-    if (d.severity == Severity::Error || warnings_) record.diagnostics.push_back(memory_.explain(d));
+    if (d.severity == Severity::Error || warnings_) {
+      record.diagnostics.push_back(memory_.explain(d));
+    } else {
+      record.untold++;
+    }
   }
   if (run.status != machine::LaunchStatus::Ok) {
     const auto cause = std::find_if(run.diagnostics.begin(), run.diagnostics.end(),

@@ -20,7 +20,9 @@ std::string barrier_name(const Cta& owner, uint32_t offset) { return barrier_nam
 std::string barrier_name(const machine::Program& p, uint32_t offset) {
   const machine::SharedSymbol* s = p.find_shared(offset);
   if (s == nullptr) return fmt::format("the barrier at shared offset {:#x}", offset);
-  if (s->dynamic) return p.describe_shared(offset);
+  // An array of so many bytes is one of barriers; what is larger is a structure that holds some. PTX does not tell.
+  constexpr uint64_t kMostBarriers = 32;
+  if (s->dynamic || s->size > 8 * kMostBarriers) return p.describe_shared(offset);
   if (s->size == 8) return s->name;
   return fmt::format("{}[{}]", s->name, (offset - s->offset) / 8);
 }

@@ -46,15 +46,14 @@ struct BulkCopy : Copy {
   const std::byte* source = nullptr;
   ReduceOp reduce_op = ReduceOp::None;
   Type reduce_type = Type::None;
-  uint32_t byte_mask = 0xffff;  ///< .cp_mask: bytes of each 16 that are written
 
   void read() override { staging.assign(source, source + info.bytes); }
   void write(uint32_t from, uint32_t bytes) override {
     if (reduce_op != ReduceOp::None) {
       reduce_bytes(reduce_op, reduce_type, destination + from, staging.data() + from, bytes);
-    } else if (byte_mask != 0xffff) {
+    } else if (info.byte_mask != 0xffff) {
       for (uint32_t k = from; k < from + bytes; k++) {
-        if ((byte_mask >> (k & 15) & 1) != 0) destination[k] = staging[k];
+        if ((info.byte_mask >> (k & 15) & 1) != 0) destination[k] = staging[k];
       }
     } else {
       std::memcpy(destination + from, staging.data() + from, bytes);
@@ -78,12 +77,13 @@ std::byte* global_range(Warp& w, int lane, uint64_t address, uint32_t bytes, boo
 }
 
 /// Addresses break an address rule (misaligned), a size breaks a rule of the copy (bad-copy).
-void require_multiple(Warp& w, int lane, uint64_t value, uint32_t of, const char* id, const char* field) {
+void require_multiple(Warp& w, int lane, uint64_t value, uint32_t of, const char* id, const char* field,
+                      const char* noun = "bulk copy") {
   if (value % of == 0) return;
   throw make_fault(id,
-                   fmt::format("{}: {} {} of the bulk copy is not a multiple of {}",
-                               machine::describe_lanes(w, LaneMask{1} << lane), field, value, of),
-                   "Source, destination and size of a bulk copy are multiples of 16 bytes.");
+                   fmt::format("{}: {} {} of the {} is not a multiple of {}",
+                               machine::describe_lanes(w, LaneMask{1} << lane), field, value, noun, of),
+                   fmt::format("Addresses and size of a {} are multiples of 16 bytes.", noun));
 }
 
 void issue(Warp& w, const Inst& i, LaneMask mask) {
@@ -146,7 +146,8 @@ void issue(Warp& w, const Inst& i, LaneMask mask) {
       copy->reduce_op = static_cast<ReduceOp>(i.width);
       copy->reduce_type = static_cast<Type>(i.imm);
     }
-    if (pool[kByteMask] != kNoOperand) copy->byte_mask = lanes<uint32_t>(w.regs, pool[kByteMask])[l] & 0xffff;
+    if (pool[kByteMask] != kNoOperand)
+      info.byte_mask = static_cast<uint16_t>(lanes<uint32_t>(w.regs, pool[kByteMask])[l]);
     info.shared_bytes = bytes;
     copy->reduces = reduce;
     const auto land = [](BulkCopy& each) {
@@ -157,7 +158,15 @@ void issue(Warp& w, const Inst& i, LaneMask mask) {
   });
 }
 
-void prefetch(Warp&, const Inst&, LaneMask) {}
+/// Moves nothing here, but its operands have rules (§9.7.9.25.4.3). What an address outside every allocation does is
+/// not stated, so that is no fault.
+void prefetch(Warp& w, const Inst& i, LaneMask mask) {
+  const uint32_t* pool = &w.cta->launch->program->operand_pool[i.list];
+  for_lanes(mask, [&](int l) {
+    require_multiple(w, l, lanes<uint32_t>(w.regs, pool[kSize])[l], 16, "bad-copy", "the size", "bulk prefetch");
+    require_multiple(w, l, pooled_address(w, pool + kSrc, l), 16, "misaligned", "the source address", "bulk prefetch");
+  });
+}
 
 void commit_group(Warp& w, const Inst& i, LaneMask mask) {
   machine::note_effect(w);
@@ -233,8 +242,14 @@ std::string decode_bulk(DecodeContext& c, const ptx::Resolved& r, const ptx::Sta
   return {};
 }
 
-std::string decode_prefetch(DecodeContext& c, const ptx::Resolved&, const ptx::Statement&, Inst* inst) {
+std::string decode_prefetch(DecodeContext& c, const ptx::Resolved&, const ptx::Statement& s, Inst* inst) {
+  std::vector<uint32_t> pool(kPoolSize, kNoOperand);
+  if (!pool_address(c.address(s.operands[0], Space::Global), pool, kSrc)) return "an address offset is out of range";
+  pool[kSize] = c.source(s.operands[1], Type::U32);
+  if (c.width(s.operands[1], Type::U32) != 4) return "the size must be a 32-bit operand";
   inst->fn = prefetch;
+  inst->list = c.pool(pool);
+  inst->list_size = static_cast<uint16_t>(pool.size());
   inst->cost = c.timing().tma_issue;
   return {};
 }

@@ -526,7 +526,9 @@ TEST(BulkCopyTest, PrefetchDoesNothing) {
   Recorder seen;
   Kernel s = store(
       "cp.async.bulk.prefetch.L2.global [%inp], 64;\nmov.u64 %rd5, 0;\ncp.async.bulk.prefetch.L2.global.L2::cache_hint "
-      "[%inp], 64, %rd5;\n");
+      "[%inp], 64, %rd5;\nmov.u32 %r7, 32;\ncp.async.bulk.prefetch.L2.global [%inp+16], %r7;\n"
+      // outside every allocation: no text says that it faults
+      "mov.u64 %rd6, 4096;\ncp.async.bulk.prefetch.L2.global [%rd6], 64;\n");
   s.observer = &seen;
   EXPECT_TRUE(clean(run(s)));
   EXPECT_TRUE(seen.copies.empty());
@@ -568,6 +570,9 @@ INSTANTIATE_TEST_SUITE_P(
                "misaligned", "the destination address"},
         Broken{"", "cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes [tile], [%inp+4], 16, [full];",
                "misaligned", "the source address"},
+        Broken{"mov.u32 %r2, 20;", "cp.async.bulk.prefetch.L2.global [%inp], %r2;", "bad-copy",
+               "the size 20 of the bulk prefetch"},
+        Broken{"", "cp.async.bulk.prefetch.L2.global [%inp+4], 32;", "misaligned", "of the bulk prefetch"},
         Broken{"", "cp.async.bulk.global.shared::cta.bulk_group [%outp+8], [tile], 16;", "misaligned",
                "the destination address"},
         Broken{"", "cp.async.bulk.global.shared::cta.bulk_group [%outp], [tile+4], 16;", "misaligned",

@@ -327,6 +327,7 @@ void wait(Warp& w, const Inst& i, LaneMask mask) {
     }
     f.false_pc = f.pc;
     f.false_effects = f.effects;
+    w.cta->domain->unanswered++;
   }
   auto& d = *lanes<uint32_t>(w.regs, i.d);
   d = (d & ~mask) | yes;

@@ -52,6 +52,52 @@ TEST(MbarrierTest, ParityWaitsAnswerByTheTruthTable) {
   }
 }
 
+TEST(MbarrierTest, AreNamedByIndexInAnArrayAndByOffsetInAStructure) {
+  const auto named = [](const std::string& shared, const std::string& where) {
+    Kernel k;
+    k.shared = shared;
+    k.block = {1, 1, 1};
+    k.body = "\nmbarrier.init.shared::cta.b64 [" + where +
+             "], 1;\nW:\nmbarrier.try_wait.parity.shared::cta.b64 %p1, [" + where + "], 0;\n@!%p1 bra W;\n";
+    const Outcome o = run(k);
+    return o.state.empty() ? "" : o.state[0];
+  };
+  EXPECT_THAT(named(".shared .align 8 .b8 full[16];\n", "full+8"), HasSubstr("full[1]"));
+  EXPECT_THAT(named(".shared .align 16 .b8 ring[4112];\n", "ring+4096"), HasSubstr("ring+4096"));
+  EXPECT_THAT(named(".shared .align 8 .b64 one;\n", "one"), HasSubstr("one"));
+}
+
+// A loop that counts its turns, or has an effect in each, does not look like waiting; the copies come all the same, on
+// schedules that hold them, too, and one after the other.
+TEST(MbarrierTest, APollThatCountsSeesTheCopiesOnEverySchedule) {
+  const std::string effects[] = {"", "atom.add.global.u32 %r8, [%outp+8], 1;\n"};
+  for (const std::string& effect : effects) {
+    for (const auto& schedule : schedules()) {
+      Kernel k;
+      k.shared = kFull + std::string("\n.shared .align 16 .b8 tile[64];\n");
+      k.block = {1, 1, 1};
+      k.in.assign(16, 7);
+      k.schedule = schedule;
+      k.progress_budget = 200'000;
+      k.body = "\nmbarrier.init.shared::cta.b64 [full], 1;\nmbarrier.arrive.expect_tx.shared::cta.b64 _, [full], 64;\n";
+      for (const char* at : {"0", "16", "32", "48"}) {
+        k.body += std::string("cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes [tile+") + at +
+                  "], [%inp], 16, [full];\n";
+      }
+      k.body += "mov.u32 %r9, 0;\nAGAIN:\nmbarrier.test_wait.parity.shared::cta.b64 %p1, [full], 0;\n@%p1 bra DONE;\n" +
+                effect +
+                "add.u32 %r9, %r9, 1;\nbra AGAIN;\nDONE:\nld.shared.u32 %r7, [tile+60];\nst.global.u32 "
+                "[%outp], %r7;\nst.global.u32 [%outp+4], %r9;\n";
+      const Outcome o = run(k);
+      ASSERT_TRUE(clean(o)) << to_string(schedule) << effect;
+      EXPECT_EQ(o.out[0], 7u) << to_string(schedule);
+      if (schedule.kind == machine::Schedule::Kind::Lazy) {
+        EXPECT_GT(o.out[1], 0u);
+      }
+    }
+  }
+}
+
 TEST(MbarrierTest, ParityIsTheOperandsLowestBitWhateverItsWidth) {
   const Outcome o = one_thread(R"(
     mbarrier.init.shared.b64 [full], 1;

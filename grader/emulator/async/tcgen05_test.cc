@@ -475,7 +475,7 @@ TEST(TensorAllocTest, TwoCtasThatEachWantMoreDeadlock) {
     const Outcome o = run(k);
     EXPECT_EQ(o.status, LaunchStatus::Hang);
     EXPECT_TRUE(reports(o, "deadlock", "// second",
-                        "64 threads at kernel.cu:" + number(line_of(k.body, "// second")) +
+                        "64 threads of CTAs 0-1 at kernel.cu:" + number(line_of(k.body, "// second")) +
                             " for 256 columns of tensor memory to become free"));
     k.sms = 2;
     std::fill(k.out.begin(), k.out.end(), 0);

@@ -37,7 +37,8 @@
 // Both make up for a relaxed signal. MMAs of one thread into one accumulator are ordered by themselves (§9.7.16.6.2).
 // A register may be used before wait::ld; that the ld is over before the columns are written again or freed must be
 // waited for. tcgen05.cp is tracked like an MMA; an MMA of its thread comes after it (§9.7.16.6.2), and one of another
-// thread behind the two fences. With .cta_group::2 an operation is asked about the memory of both CTAs, a commit may
+// thread behind the two fences, as does one into the same accumulator behind an MMA. Such a pair is over when the later
+// one is. With .cta_group::2 an operation is asked about the memory of both CTAs, a commit may
 // signal barriers in several, and nobody of the pair may be at the columns when one of the two frees them
 // (§9.7.16.7.1).
 //
@@ -49,6 +50,7 @@
 // reach of both of its ends. barrier.cluster orders all threads of a cluster. A barrier in another block may be used
 // when its init was fenced and a barrier of the cluster came between. A block's shared memory lives until its last
 // thread has left: each use of it from outside must come before some thread of it leaves, which is asked when it does.
+// Of a copy or a commit that is its end: some thread must know it complete.
 // A release of block scope that reaches another block carries no data; that it lets a stage be refilled over there is
 // what public rings rely on, and a warning.
 //
@@ -66,6 +68,7 @@
 
 #include "grader/emulator/async/async_state.h"
 #include "grader/emulator/async/tensor_map.h"
+#include "grader/emulator/machine/reachability.h"
 
 namespace handoff::check {
 
@@ -114,6 +117,13 @@ constexpr size_t kDistances = 3;
 Distance reach_of(Scope s) { return s == Scope::Cta ? kSameBlock : s == Scope::Cluster ? kSameCluster : kElsewhere; }
 
 constexpr const char* kRelaxed = ": the signal between them is relaxed, which orders nothing";
+constexpr const char* kUnordered = ": nothing orders them";
+
+/// "reads" of one lane, "read" of several.
+std::string does(LaneMask lanes, const char* verb) {
+  const std::string one = verb;
+  return (lanes & (lanes - 1)) == 0 ? one : one.substr(0, one.size() - 1);
+}
 
 constexpr uint32_t kTensorMapBytes = sizeof(async::TensorMapImage);
 
@@ -217,13 +227,26 @@ struct Suspect {
   const Inst* arrive;  ///< what the thread went on to do
 };
 
-/// A fence.proxy.tensormap by lanes of a warp.
-struct MapFence {
-  uint64_t address;  ///< of the map; 0: a release, which is of all
-  uint32_t key, n;   ///< warp and its step
+/// A fence.proxy.tensormap::generic.acquire by lanes of a warp, of one map.
+struct MapAcquire {
+  uint32_t key, n;  ///< warp and its step
   LaneMask mask;
-  ClockPtr order;  ///< what the thread knew
+  uint32_t own_n;  ///< what these lanes did themselves up to this step comes before it
+  ClockPtr order;  ///< what they knew of others
 };
+
+/// A fence.proxy.tensormap::generic.release, or a tensormap.cp_fenceproxy, by lanes of a warp.
+struct MapRelease {
+  uint32_t n;       ///< step; what these lanes wrote up to it is released
+  uint32_t seen_n;  ///< who knows this step knows of it
+  LaneMask mask;
+};
+
+/// Acquires of one map by the same lanes, and releases of one warp, that are told apart. Of more, the oldest two become
+/// one that is as early as the one and says as much as the other: that can only silence.
+///@{
+constexpr size_t kMapAcquiresKept = 8, kMapReleasesKept = 256;
+///@}
 
 struct WarpState {
   uint32_t key = 0;
@@ -296,7 +319,8 @@ struct RemoteUse {
   LaneMask mask;
   const char* verb;
   uint32_t offset;
-  bool barrier;  ///< of an mbarrier
+  bool barrier;         ///< of an mbarrier
+  uint64_t commit = 0;  ///< of a tcgen05.commit: the last operation before it, AsyncOpInfo::id
 };
 
 struct Operation {
@@ -309,6 +333,7 @@ struct Operation {
   uint64_t thread_key = 0;                  ///< group component of the issuing thread
   uint64_t sequence = 0;                    ///< among that thread's operations of this kind
   uint64_t own_waits = 0, stray_waits = 0;  ///< ThreadState::own_waits, CtaState::stray_waits before the issue
+  uint32_t successor = 0;  ///< of an MMA or tcgen05.cp: the first MMA that another thread ordered behind it; 0: none
 };
 
 /// Groups of one thread.
@@ -316,6 +341,7 @@ struct ThreadState {
   uint64_t bulk_issued = 0, copy_issued = 0, mma_issued = 0;
   uint64_t own_waits = 0;                          ///< waits for groups, once it had issued what goes into them
   ClockPtr mma_order, mma_any;                     ///< what it knew when it issued its last MMA
+  ClockPtr copy_in_time;                           ///< what had happened when it issued its last cp.async
   std::vector<uint32_t> uncommitted;               ///< MMAs that no commit tracks yet, as operation numbers
   std::vector<uint32_t> committed;                 ///< those that the last commit tracks
   std::vector<uint64_t> bulk_groups, copy_groups;  ///< operations issued when each was committed
@@ -378,11 +404,14 @@ struct CtaState {
   /// Commits on their way to each barrier, in order: what they track; no operation: nothing.
   std::unordered_map<uint64_t, std::deque<PendingCommit>> commits;
   std::vector<RemoteUse> remote_uses;  ///< of its shared memory
-  std::vector<MapFence> map_acquires;  ///< by its threads, the last of each thread and map
+  /// Copies, issued by other blocks, that write its shared memory or signal a barrier there, as operation numbers.
+  std::vector<uint32_t> remote_operations;
+  std::unordered_map<uint64_t, std::vector<MapAcquire>> map_acquires;  ///< by its threads, in order, by map
   const Cta* cta = nullptr;
 };
 
 /// A location used for synchronisation.
+constexpr size_t kReleasesKept = 256;  // a thread's is missed only where it stores again, relaxed, after so many others
 struct Location {
   Knowledge wide;  ///< released at gpu or sys scope
   /// Released by threads of one block.
@@ -396,7 +425,7 @@ struct Location {
     int lane;
     std::array<Knowledge, kDistances> known;  ///< to threads so far away
   };
-  std::vector<Release> releases;  ///< the last release operation of a thread; of the last 8 threads
+  std::vector<Release> releases;  ///< the last release operation of a thread; of the last kReleasesKept threads
 };
 
 /// A party of a finding, for the search of causes.
@@ -425,6 +454,7 @@ int rank_of(const Diagnostic& d) {
                                                     {"tx-bytes-mismatch", 2},
                                                     {"arrival-count-mismatch", 2},
                                                     {"phase-overrun", 3},
+                                                    {"remote-cta-gone", 3},  // of who did not wait as it should
                                                     {"many-lanes-issue", 1},
                                                     {"commit-tracks-nothing", 2},
                                                     // what mostly follows from one of the others
@@ -463,7 +493,9 @@ struct Checker::State {
   std::vector<const Cta*> cta_of_key;  ///< linear CTA → Cta while it lives
   Shadow global{&shadow_bytes};
   std::unordered_map<const machine::Domain*, ClusterState> clusters;
-  std::vector<MapFence> map_releases;  ///< the last of each warp's lanes
+  /// By warp, in order: whoever acquires may know of a release and not of the next, and what was written between the
+  /// two must not count for the first.
+  std::unordered_map<uint32_t, std::vector<MapRelease>> map_releases;
   std::unordered_map<uint64_t, Location> global_locations;
   std::map<std::pair<const Cta*, uint32_t>, Location> shared_locations;
   std::vector<Operation> operations;  ///< index = Operation number; id − 1
@@ -526,16 +558,17 @@ struct Checker::State {
   }
   /// Lanes of another block use shared memory of `owner`.
   void used_from_outside(const Cta& owner, const WarpState& w, LaneMask mask, const Inst* inst, const char* verb,
-                         uint32_t offset, bool barrier) {
+                         uint32_t offset, bool barrier, uint64_t commit = 0) {
     if (w.warp->cta == &owner) return;
     std::vector<RemoteUse>& uses = of(owner).remote_uses;
     for (RemoteUse& u : uses) {
       if (u.inst != inst || u.key != w.key || u.mask != mask) continue;
       u.n = w.n;  // whoever knows this one knows the earlier ones
       u.offset = offset;
+      u.commit = commit;
       return;
     }
-    uses.push_back({inst, w.key, w.n, mask, verb, offset, barrier});
+    uses.push_back({inst, w.key, w.n, mask, verb, offset, barrier, commit});
   }
   void check_remote_uses(const Cta& cta);
 
@@ -662,6 +695,10 @@ struct Checker::State {
     return knows(k.order, b.init_key, b.init_lane, b.init_n) ||
            (b.init_fence_n != 0 && knows(k.any, b.init_key, b.init_lane, b.init_fence_n));
   }
+  /// Is it known to have happened, though by signals that order nothing?
+  static bool met_since_init(const BarrierState& b, const Knowledge& k) {
+    return knows(k.any, b.init_key, b.init_lane, b.init_n);
+  }
   /// And is it visible to others than the threads of its block?
   static bool init_visible(const BarrierState& b, const Knowledge& k) {
     return (b.init_fence_n != 0 && knows(k.any, b.init_key, b.init_lane, b.init_fence_n)) ||
@@ -674,7 +711,11 @@ struct Checker::State {
         return known(c, kCpAsyncKey | o.thread_key) > o.sequence;
       case AsyncOpInfo::Kind::Mma:
       case AsyncOpInfo::Kind::TensorMemoryCopy:
-        return known(c, kMmaKey | o.thread_key) > o.sequence;
+        // §9.7.16.6.2: of a pipeline the second is over when the first is, whoever issued and committed it.
+        for (const Operation* p = &o;; p = &operations[p->successor]) {
+          if (known(c, kMmaKey | p->thread_key) > p->sequence) return true;
+          if (p->successor == 0) return false;
+        }
       case AsyncOpInfo::Kind::BulkPrefetch:
         return true;
       default:
@@ -705,6 +746,12 @@ struct Checker::State {
     return issuer.own_waits > o.own_waits || c.stray_waits > o.stray_waits ? "group-not-awaited" : otherwise;
   }
 
+  /// The id for a write over what an unfinished operation writes. Who does not even know of its issue could not have
+  /// relied on any wait: then nothing orders the two. `own`: the writer issued it, which its clock need not say.
+  const char* overwriting_id(const Operation& o, const ClockPtr& writer, bool own) {
+    return own || knows(writer, o.key, o.info.lane, o.n) ? unfinished_id(o, false, "data-race") : "data-race";
+  }
+
   static const char* noun(const Operation& o) {
     return o.info.kind == AsyncOpInfo::Kind::Mma            ? "MMA"
            : o.info.kind == AsyncOpInfo::Kind::LaunchCancel ? "try_cancel"
@@ -725,7 +772,7 @@ struct Checker::State {
   std::string not_covered(const Operation& o, bool reading_only) {
     return std::string_view(unfinished_id(o, reading_only, "")) == "group-not-awaited"
                ? ": the wait for groups between them does not cover that copy"
-               : ": nothing orders them";
+               : kUnordered;
   }
 
   // --- findings ---
@@ -891,6 +938,14 @@ struct Checker::State {
     const LaneGroup* group;
   };
   void map_read(const AsyncOpInfo& info, const Operation& o, uint32_t index, const Knowledge& k, CtaState& cta);
+  void remember_map_read(const Operation& o, uint32_t index);
+  /// Is what record `r` says read by an operation as its tensor map?
+  bool reads_map(const ReadRecord& r, uint64_t row) const {
+    const uint64_t map = operations[r.n].info.tensor_map;
+    const uint64_t address = row + 4 * static_cast<uint64_t>(__builtin_ctz(r.words));
+    return map != 0 && map <= address && address < map + kTensorMapBytes;
+  }
+  bool read_over(const ReadRecord& r, uint64_t row, const ClockPtr& c) const;
   void init_fenced(const Cta& owner, uint32_t offset, const BarrierState& b, const Knowledge& k, const Inst* inst,
                    const std::string& user);
   void signals(const Cta& owner, uint32_t offset, const BarrierState& b, const WarpState& w, int lane,
@@ -917,6 +972,12 @@ struct Checker::State {
   /// An arrival after a wait on the same barrier that was not what the thread needs.
   void suspect_waits(WarpState& w, uint64_t barrier, const MbarrierEvent& e);
   void explain_deadlock();
+  /// Who could bring the arrivals that a barrier misses: nobody; nobody, as some are held in a barrier; somebody.
+  enum class Arrivers : uint8_t { None, Held, Possible };
+  Arrivers find_arrivers(const machine::WaitTarget& t, const async::Mbarrier& b, machine::Reachability& reach);
+  std::string sibling_hint(const machine::WaitTarget& t, const async::Mbarrier& b);
+  std::string first_wait_hint(const machine::Fragment& f, const machine::WaitTarget& t, const async::Mbarrier& b,
+                              machine::Reachability& reach);
   void blame_missing_commit();
   void print_cycle();
   void check_bytes_at_exit(Cta& cta);
@@ -948,19 +1009,24 @@ void Checker::State::report_thread_race(const Accessor& a, LaneMask lanes, uint3
   const bool wide_enough = narrow_only(a.cta, *a.k, key, other_lanes, n);
   find(wide_enough ? "scope-too-narrow" : "data-race", Severity::Error, a.inst, other,
        [&](Diagnostic& d) {
-         d.message = fmt::format("{} {} {} ({}); {} {} it at {}, and {}", who(a.key, lanes), a.verb,
+         d.message = fmt::format("{} {} {} ({}); {} {} it at {}, and {}", who(a.key, lanes), does(lanes, a.verb),
                                  bytes_name(a.region, address, a.bytes), at(place(a.inst)), who(key, other_lanes),
-                                 other_verb, at(place(other)),
+                                 does(other_lanes, other_verb), at(place(other)),
                                  !order_exists ? "nothing orders the two"
                                  : wide_enough ? "they are ordered only at a scope that leaves out the other block"
                                                : "the signal between them is relaxed, which orders nothing");
          const auto sees = [&](const ClockPtr& c) { return not_known(c, key, other_lanes, n) == 0; };
-         d.hint = order_exists
-                      ? kScopeHint
-                      : pass_on_hint(a, sees,
-                                     "An arrive after the one, by its own thread, and a wait before the other, "
-                                     "by its own thread, would order them; so would a barrier between them.");
-         d.related = {{place(other), fmt::format("{} {} it here", who(key, other_lanes), other_verb)}};
+         d.hint =
+             order_exists && key / warps_per_cta == a.cta
+                 ? "Release semantics of the one's signal and acquire semantics of the other's wait are needed, or a "
+                   "fence on that side; within a block the scope .cta is enough."
+             : order_exists ? kScopeHint
+             : key == a.key ? "__syncwarp() between the two would order them. Shuffles and votes order nothing."
+                            : pass_on_hint(a, sees,
+                                           "An arrive after the one, by its own thread, and a wait before the other, "
+                                           "by its own thread, would order them; so would a barrier between them.");
+         d.related = {
+             {place(other), fmt::format("{} {} it here", who(key, other_lanes), does(other_lanes, other_verb))}};
        },
        a.party(lanes), {Party::Thread, key, n, other_lanes, other_verb[0] == 'r'});
 }
@@ -1115,12 +1181,17 @@ void Checker::State::thread_writes(Plane& plane, const RowPiece& piece, const Ac
     }
     const Operation& o = operations[w.n];
     if (complete(o, a.k->order, false)) continue;
-    const auto word = static_cast<uint32_t>(__builtin_ctz(common));
-    find("data-race", Severity::Error, a.inst, o.info.inst,
+    auto word = static_cast<uint32_t>(__builtin_ctz(common));
+    // Of its issuer and others, one of the others: they know less.
+    const auto own = [&](uint32_t x) { return a.key == o.key && piece.lanes_of(x) == LaneMask{1} << o.info.lane; };
+    for (uint32_t rest = common; rest != 0 && own(word); rest &= rest - 1)
+      word = static_cast<uint32_t>(__builtin_ctz(rest));
+    const char* id = overwriting_id(o, a.k->order, own(word));
+    find(id, Severity::Error, a.inst, o.info.inst,
          [&](Diagnostic& d) {
-           d.message = fmt::format("{} {} {} ({}) while {} may still be writing it: nothing orders them",
-                                   who(a.key, piece.lanes_of(word)), a.verb,
-                                   bytes_name(a.region, piece.row + 4 * word, a.bytes), at(place(a.inst)), issued(o));
+           d.message = fmt::format("{} {} {} ({}) while {} may still be writing it{}", who(a.key, piece.lanes_of(word)),
+                                   a.verb, bytes_name(a.region, piece.row + 4 * word, a.bytes), at(place(a.inst)),
+                                   issued(o), std::string_view(id) == "data-race" ? kUnordered : not_covered(o, false));
            d.hint = wait_hint(a, o);
            d.related = {{place(o.info.inst), may_still(o, "writing")}};
          },
@@ -1131,13 +1202,21 @@ void Checker::State::thread_writes(Plane& plane, const RowPiece& piece, const Ac
     if (common == 0) continue;
     if (r.party == Party::Async) {
       const Operation& o = operations[r.n];
-      if (complete(o, a.k->order, true)) continue;
+      if (read_over(r, piece.row, a.k->order)) continue;
+      const bool map = reads_map(r, piece.row);
+      // tensormap.cp_fenceproxy.sync.aligned writes one map for its warp, when all of its lanes are there (§9.7.13.16).
+      const std::vector<LaneGroup>& groups = of(*a.access->warp).groups;
+      if (map && a.inst->sync == machine::kSyncAligned &&
+          std::any_of(groups.begin(), groups.end(),
+                      [&](const LaneGroup& g) { return read_over(r, piece.row, g.now.order); }))
+        continue;
       const auto word = static_cast<uint32_t>(__builtin_ctz(common));
       find(unfinished_id(o, true, "source-overwritten"), Severity::Error, a.inst, o.info.inst,
            [&](Diagnostic& d) {
              d.message =
-                 fmt::format("{} {} {} ({}) while {} may still be reading it{}", who(a.key, piece.lanes_of(word)),
+                 fmt::format("{} {} {} ({}) while {} may still be reading {}{}", who(a.key, piece.lanes_of(word)),
                              a.verb, bytes_name(a.region, piece.row + 4 * word, a.bytes), at(place(a.inst)), issued(o),
+                             map ? "the tensor map there" : "it",
                              complete(o, a.k->any, true) ? ": the signal between them is relaxed, which orders nothing"
                                                          : not_covered(o, true));
              d.hint =
@@ -1145,7 +1224,8 @@ void Checker::State::thread_writes(Plane& plane, const RowPiece& piece, const Ac
                          o.info.kind != AsyncOpInfo::Kind::CpAsync
                      ? "cp.async.bulk.wait_group.read by the thread that issued it, then a barrier, would order them."
                      : barrier_hint(o);
-             d.related = {{place(o.info.inst), may_still(o, "reading")}};
+             d.related = {
+                 {place(o.info.inst), map ? "this copy may still be reading its tensor map" : may_still(o, "reading")}};
            },
            a.party(piece.lanes_of(word)), {Party::Async, o.key, r.n, 0});
       continue;
@@ -1353,10 +1433,12 @@ void Checker::State::async_writes(Plane& plane, const RowPiece& piece, const Ope
         d.hint = "Elect one lane: elect.sync, or threadIdx.x == 0.";
       });
     } else {
-      find("data-race", Severity::Error, o.info.inst, p.info.inst,
+      const char* id = overwriting_id(p, k.order, false);
+      find(id, Severity::Error, o.info.inst, p.info.inst,
            [&](Diagnostic& d) {
-             d.message = fmt::format("{} writes {} while {} may still be writing it: nothing orders them", named(o),
-                                     bytes_name(region, address, 4), issued(p));
+             d.message = fmt::format("{} writes {} while {} may still be writing it{}", named(o),
+                                     bytes_name(region, address, 4), issued(p),
+                                     std::string_view(id) == "data-race" ? kUnordered : not_covered(p, false));
              d.hint = barrier_hint(p);
              d.related = {{place(p.info.inst), may_still(p, "writing")}};
            },
@@ -1368,7 +1450,7 @@ void Checker::State::async_writes(Plane& plane, const RowPiece& piece, const Ope
     if (common == 0) continue;
     const uint64_t address = piece.row + 4 * static_cast<uint64_t>(__builtin_ctz(common));
     if (r.party == Party::Async) {
-      if (r.n == index || complete(operations[r.n], k.order, true)) continue;
+      if (r.n == index || read_over(r, piece.row, k.order)) continue;
       const Operation& p = operations[r.n];
       const bool mma = by_tensor_core(p.info);
       find(unfinished_id(p, true, "refill-before-release"), Severity::Error, o.info.inst, p.info.inst,
@@ -1628,7 +1710,7 @@ void Checker::access(const Access& a) {
       }
       if (release) {
         if (mine == location.releases.end()) {
-          if (location.releases.size() == 8) location.releases.erase(location.releases.begin());
+          if (location.releases.size() == kReleasesKept) location.releases.erase(location.releases.begin());
           mine = location.releases.insert(location.releases.end(), {w.key, l, {}});
         }
         for (uint8_t d = 0; d <= reach; d++) mine->known[d] = known[d];
@@ -1685,14 +1767,31 @@ void Checker::fence(Warp& warp, const Inst&, LaneMask mask, const FenceInfo& inf
       }
     }
   });
-  if (info.kind == Kind::ProxyTensormapAcquire || info.kind == Kind::ProxyTensormapRelease) {
-    const bool acquire = info.kind == Kind::ProxyTensormapAcquire;
-    std::vector<MapFence>& fences = acquire ? s.of(*warp.cta).map_acquires : s.map_releases;
+  if (info.kind == Kind::ProxyTensormapRelease) {
+    std::vector<MapRelease>& releases = s.map_releases[w.key];
+    if (releases.size() >= kMapReleasesKept) {
+      const auto next = std::find_if(releases.begin() + 1, releases.end(),
+                                     [&](const MapRelease& r) { return r.mask == releases[0].mask; });
+      if (next != releases.end()) {
+        next->seen_n = releases[0].seen_n;
+        releases.erase(releases.begin());
+      }
+    }
+    releases.push_back({w.n, w.n, mask});
+  }
+  if (info.kind == Kind::ProxyTensormapAcquire) {
+    std::vector<MapAcquire>& acquires = s.of(*warp.cta).map_acquires[info.address];
     s.each_group(w, mask, [&](LaneGroup& g) {
-      const uint64_t address = acquire ? info.address : 0;
-      std::erase_if(fences,
-                    [&](const MapFence& f) { return f.key == w.key && f.mask == g.mask && f.address == address; });
-      fences.push_back({address, w.key, w.n, g.mask, g.now.order});
+      const auto same_lanes = [&](const MapAcquire& f) { return f.key == w.key && f.mask == g.mask; };
+      // A copy may know of an older acquire and not of the newest.
+      if (static_cast<size_t>(std::count_if(acquires.begin(), acquires.end(), same_lanes)) >= kMapAcquiresKept) {
+        const auto oldest = std::find_if(acquires.begin(), acquires.end(), same_lanes);
+        const auto next = std::find_if(oldest + 1, acquires.end(), same_lanes);
+        oldest->own_n = next->own_n;
+        oldest->order = next->order;
+        acquires.erase(next);
+      }
+      acquires.push_back({w.key, w.n, g.mask, w.n, g.now.order});
     });
   }
   if (shared || info.kind == Kind::MbarrierInit) {
@@ -1781,7 +1880,7 @@ void Checker::mbarrier(const MbarrierEvent& e) {
       LaneMask others = lanes;
       if (w.key == b.init_key) others &= ~(LaneMask{1} << b.init_lane);
       if (own || others == 0) return;
-      if (State::init_known(b, g.now)) {
+      if (State::init_known(b, g.now) || (remote && State::met_since_init(b, g.now))) {
         if (remote) s.init_fenced(*e.owner, e.offset, b, g.now, e.inst, s.who(w.key, others) + " uses");
         return;
       }
@@ -1926,6 +2025,7 @@ void Checker::async_op(const AsyncOpInfo& info, AsyncOpInfo::Milestone milestone
   o.info.matrices = nullptr;
   if (info.kind == Kind::CpAsync) {
     o.sequence = t.copy_issued++;
+    t.copy_in_time = k.in_time;
   } else if (by_tensor_core(info)) {
     o.sequence = t.mma_issued++;
     t.mma_order = k.order;
@@ -1941,6 +2041,10 @@ void Checker::async_op(const AsyncOpInfo& info, AsyncOpInfo::Milestone milestone
     b.in_flight += info.bytes;
     if (b.first_copy == nullptr) b.first_copy = info.inst;
     s.signals(*info.mbarrier_owner, info.mbarrier, b, w, info.lane, k, info.inst, true, "issues a copy that signals");
+    // Both are in the issuer's block, in another one, or, with .cta_group::2, one of them here and one there.
+    const Cta *to = info.destination_owner, *told = info.mbarrier_owner;
+    if (to != nullptr && to != info.warp->cta) s.of(*to).remote_operations.push_back(index);
+    if (told != info.warp->cta && told != to) s.of(*told).remote_operations.push_back(index);
   }
   if (by_tensor_core(info)) {
     s.mma_reads(info, *info.source_owner, index, k);
@@ -1966,10 +2070,27 @@ void Checker::async_op(const AsyncOpInfo& info, AsyncOpInfo::Milestone milestone
       });
     });
   }
-  each_piece_of(info.destination_region, info.destination, [&](const RowPiece& piece) {
+  const auto write = [&](const RowPiece& piece) {
     to.visit(piece, [&](Plane& plane, uint32_t) {
       s.async_writes(plane, piece, s.operations[index], k, index, info.destination_region, reduces(info));
     });
+  };
+  each_piece_of(info.destination_region, info.destination, [&](const RowPiece& piece) {
+    if (info.byte_mask == 0xffff) {
+      write(piece);
+      return;
+    }
+    // Bytes whose bit of .cp_mask is clear are not copied (§9.7.9.25.4.1). Chunks of 16 bytes are aligned: word w of a
+    // row is word w % 4 of its chunk. Words with the same bytes go together.
+    for (uint8_t bytes = 1; bytes <= 0xf; bytes++) {
+      RowPiece part = piece;
+      part.words = 0;
+      part.bytes = bytes;
+      for (uint32_t word = 0; word < 4; word++) {
+        if ((info.byte_mask >> 4 * word & 0xf) == bytes) part.words |= piece.words & 0x11111111u << word;
+      }
+      if (part.words != 0) write(part);
+    }
   });
 }
 
@@ -1979,14 +2100,9 @@ void Checker::State::map_read(const AsyncOpInfo& info, const Operation& o, uint3
   const machine::Allocation* memory = launch->memory->find(info.tensor_map, kTensorMapBytes);
   if (memory == nullptr || !memory->writable) return;
   const PartyOf me{Party::Async, o.key, index, 0};
-  const auto known_lane = [](const ClockPtr& c, const MapFence& f) {
-    bool some = false;
-    for_lanes(f.mask, [&](int l) { some = some || knows(c, f.key, l, f.n); });
-    return some;
-  };
-  std::vector<const MapFence*> acquires;
-  for (const MapFence& f : cta.map_acquires) {
-    if (f.address == info.tensor_map && known_lane(k.order, f)) acquires.push_back(&f);
+  std::vector<const MapAcquire*> acquires;
+  for (const MapAcquire& f : cta.map_acquires[info.tensor_map]) {
+    if (warp_knows(k.order, f.key, f.mask, f.n)) acquires.push_back(&f);
   }
   const auto says = [&](const Inst* earlier, const std::string& message, const std::string& hint,
                         std::vector<RelatedPlace> related, const PartyOf& other) {
@@ -2013,6 +2129,30 @@ void Checker::State::map_read(const AsyncOpInfo& info, const Operation& o, uint3
          {}, {});
     return;
   }
+  // What a copy wrote needs no release, as its completion is what its thread waits for.
+  const auto written_by_copy = [&](uint32_t writing) {
+    const Operation& p = operations[writing];
+    if (std::any_of(acquires.begin(), acquires.end(),
+                    [&](const MapAcquire* f) { return complete(p, f->order, false); }))
+      return;
+    const bool awaited = complete(p, k.order, false);
+    const char* id = awaited ? "missing-proxy-fence" : unfinished_id(p, false, "async-read-before-complete");
+    find(
+        id, Severity::Error, info.inst, p.info.inst,
+        [&](Diagnostic& d) {
+          d.message = fmt::format("{} uses the tensor map {}", named(o), launch->memory->describe(info.tensor_map));
+          d.message +=
+              awaited
+                  ? fmt::format(
+                        ", which {} wrote; no thread of this block has acquired it since that was known to be complete",
+                        named(p))
+                  : fmt::format(" while {} may still be writing it{}", issued(p),
+                                complete(p, k.any, false) ? std::string(kRelaxed) : not_covered(p, false));
+          d.hint = awaited ? acquire : barrier_hint(p);
+          d.related = {{place(p.info.inst), awaited ? "the map is written here" : may_still(p, "writing")}};
+        },
+        me, {Party::Async, p.key, writing, 0});
+  };
   // Whether what `lane` wrote is released and acquired; if it is not, that is reported.
   const auto handed_over = [&](const WriteRecord& w, int lane) {
     const LaneMask writer = LaneMask{1} << lane;
@@ -2023,17 +2163,21 @@ void Checker::State::map_read(const AsyncOpInfo& info, const Operation& o, uint3
            hint, {{place(w.inst), "the map is written here"}}, {Party::Thread, w.key, w.n, writer});
       return false;
     };
-    const auto after = std::find_if(acquires.begin(), acquires.end(), [&](const MapFence* f) {
-      return knows(f->order, w.key, lane, w.n) || (f->key == w.key && (f->mask & writer) != 0 && f->n >= w.n);
-    });
-    if (after == acquires.end()) return lacks("; no thread of this block has acquired it since", acquire);
-    const MapFence& f = **after;
-    const bool released = std::any_of(map_releases.begin(), map_releases.end(), [&](const MapFence& r) {
-      const bool same_thread = f.key == r.key && (f.mask & r.mask & writer) != 0;
-      return r.key == w.key && (r.mask & writer) != 0 && r.n >= w.n &&
-             (same_thread ? r.n <= f.n : knows(f.order, r.key, lane, r.n));
-    });
-    return released ||
+    // tensormap.cp_fenceproxy.sync.aligned is told as a write of one lane, and every lane of its warp executes it.
+    const LaneMask writers = w.inst->sync == machine::kSyncAligned ? ~LaneMask{0} : writer;
+    // Does one of the acquires come after what the writer did in step `n`?
+    const auto acquired_after = [&](uint32_t n) {
+      return std::any_of(acquires.begin(), acquires.end(), [&](const MapAcquire* f) {
+        return warp_knows(f->order, w.key, writers, n) ||
+               (f->key == w.key && (f->mask & writers) != 0 && f->own_n >= n);
+      });
+    };
+    if (!acquired_after(w.n)) return lacks("; no thread of this block has acquired it since", acquire);
+    const std::vector<MapRelease>& releases = map_releases[w.key];
+    auto release = std::lower_bound(releases.begin(), releases.end(), w.n,
+                                    [](const MapRelease& r, uint32_t n) { return r.n < n; });
+    while (release != releases.end() && (release->mask & writer) == 0) ++release;
+    return (release != releases.end() && acquired_after(release->seen_n)) ||
            lacks(
                " without a release fence of the tensormap proxy behind it",
                "fence.proxy.tensormap::generic.release, or tensormap.cp_fenceproxy, by the writing thread between the "
@@ -2042,7 +2186,10 @@ void Checker::State::map_read(const AsyncOpInfo& info, const Operation& o, uint3
   Shadow::pieces(info.tensor_map, kTensorMapBytes, [&](const RowPiece& piece) {
     global.visit(piece, [&](Plane& plane, uint32_t) {
       for (const WriteRecord& w : plane.writes) {
-        if (w.party != Party::Thread) continue;
+        if (w.party == Party::Async) {
+          if ((w.words & piece.words) != 0) written_by_copy(w.n);
+          continue;
+        }
         LaneMask asked = 0;
         for (uint32_t rest = w.words & piece.words; rest != 0; rest &= rest - 1) {
           LaneMask ask = w.writers(static_cast<uint32_t>(__builtin_ctz(rest))) & ~asked;
@@ -2054,15 +2201,57 @@ void Checker::State::map_read(const AsyncOpInfo& info, const Operation& o, uint3
       }
     });
   });
+  if (info.kind != AsyncOpInfo::Kind::TensorPrefetch) remember_map_read(o, index);  // whose end nobody is told
 }
 
-/// Another block uses a barrier: was its init fenced before the cluster's barrier that came between?
+/// To modify the map before the copy is over is undefined (§9.7.9.25.1), so it is remembered as a read of the copy. Of
+/// the copies of one thread the last stands for those before it that end in the same way: published kernels edit a map
+/// once they have waited for the last of the loads that use it.
+void Checker::State::remember_map_read(const Operation& o, uint32_t index) {
+  Shadow::pieces(o.info.tensor_map, kTensorMapBytes, [&](const RowPiece& piece) {
+    global.visit(piece, [&](Plane& plane, uint32_t) {
+      for (ReadRecord& r : plane.reads) {
+        if (r.party != Party::Async || r.words != piece.words) continue;
+        const Operation& p = operations[r.n];
+        if (p.thread_key != o.thread_key || p.info.tensor_map != o.info.tensor_map ||
+            (p.barrier != 0) != (o.barrier != 0))
+          continue;
+        r.inst = o.info.inst;
+        r.n = index;
+        return;
+      }
+      plane.reads.push_back({o.info.inst, o.key, index, piece.words, Party::Async, Scope::None, {}});
+    });
+  });
+}
+
+/// Is what an operation read, as record `r` of this row says, known to be over? A multicast reads its map once, however
+/// many blocks it delivers to, and each delivery that is complete tells so.
+bool Checker::State::read_over(const ReadRecord& r, uint64_t row, const ClockPtr& c) const {
+  const Operation& o = operations[r.n];
+  if (complete(o, c, true)) return true;
+  if (!reads_map(r, row)) return false;
+  for (uint32_t before = r.n; before-- > 0;) {
+    const Operation& p = operations[before];
+    if (p.info.inst != o.info.inst || p.key != o.key || p.n != o.n || p.info.lane != o.info.lane ||
+        p.info.destination != o.info.destination)
+      return false;
+    if (complete(p, c, true)) return true;
+  }
+  return false;
+}
+
+/// Another block uses a barrier: was its init fenced before the cluster's barrier that came between? A meeting that
+/// releases and acquires orders the init like any access (§9.7.13.3), and published code relies on that; without the
+/// fence it is a warning. A relaxed meeting orders nothing but what the fence covers.
 void Checker::State::init_fenced(const Cta& owner, uint32_t offset, const BarrierState& b, const Knowledge& k,
                                  const Inst* inst, const std::string& user) {
   if (init_visible(b, k)) return;
-  find("barrier-init-not-visible", Severity::Error, inst, b.init, [&](Diagnostic& d) {
-    d.message = fmt::format("{} `{}` of CTA {}, whose init at {} was not made visible to other blocks", user,
-                            async::barrier_name(owner, offset), owner.linear, at(place(b.init)));
+  const bool ordered = knows(k.order, b.init_key, b.init_lane, b.init_n);
+  find("barrier-init-not-visible", ordered ? Severity::Warning : Severity::Error, inst, b.init, [&](Diagnostic& d) {
+    d.message = fmt::format("{} `{}` of CTA {}, whose init at {} was not made visible to other blocks{}", user,
+                            async::barrier_name(owner, offset), owner.linear, at(place(b.init)),
+                            ordered ? "" : ": no fence follows it, and where the blocks met they were relaxed");
     d.hint = kClusterInitHint;
     d.related = {{place(b.init), "the fence belongs after this line"}};
   });
@@ -2071,17 +2260,37 @@ void Checker::State::init_fenced(const Cta& owner, uint32_t offset, const Barrie
 /// A block has ended: each use of its shared memory from outside must come before some thread of it left.
 void Checker::State::check_remote_uses(const Cta& cta) {
   const CtaState& c = of(cta);
+  if (c.remote_uses.empty() && c.remote_operations.empty()) return;
+  ClockPtr some_thread;  // what some thread of the block knows
+  for (const auto& w : c.warps) {
+    for (const LaneGroup& g : w->groups) some_thread = Clock::join(some_thread, g.now.any);
+  }
   for (const RemoteUse& u : c.remote_uses) {
-    LaneMask awaited = 0;  // each lane by some thread of the block
-    for (const auto& w : c.warps) {
-      for (const LaneGroup& g : w->groups) awaited |= u.mask & ~not_known(g.now.any, u.key, u.mask, u.n);
-    }
+    const LaneMask awaited = u.mask & ~not_known(some_thread, u.key, u.mask, u.n);
     if (awaited == u.mask) continue;
+    // §9.7.16.12.1: a commit arrives when what it tracks is over.
+    if (u.commit != 0 && complete(op(u.commit), some_thread, false)) continue;
     find("remote-cta-gone", Severity::Error, u.inst, nullptr, [&](Diagnostic& d) {
       d.message = fmt::format(
           "{} {} {} of CTA {}, which may have ended by then: no thread of that block waits for it before it leaves",
           who(u.key, u.mask & ~awaited), u.verb,
           u.barrier ? "`" + async::barrier_name(program(), u.offset) + "`" : program().describe_shared(u.offset),
+          cta.linear);
+      d.hint = kStayHint;
+    });
+  }
+  for (const uint32_t index : c.remote_operations) {
+    const Operation& o = operations[index];
+    // (One that is under way is reported as such: copy-in-flight-at-exit.)
+    if (!o.signalled || complete(o, some_thread, false)) continue;
+    find("remote-cta-gone", Severity::Error, o.info.inst, nullptr, [&](Diagnostic& d) {
+      d.message = fmt::format(
+          "the {} issued by {} {} of CTA {}, which may have ended by then: no thread of that block waits for it before "
+          "it leaves",
+          noun(o), who(o.key, LaneMask{1} << o.info.lane),
+          o.info.destination_owner == &cta
+              ? "writes " + program().describe_shared(static_cast<uint32_t>(o.info.destination))
+              : "signals `" + async::barrier_name(program(), o.info.mbarrier) + "`",
           cta.linear);
       d.hint = kStayHint;
     });
@@ -2094,15 +2303,16 @@ void Checker::State::signals(const Cta& owner, uint32_t offset, const BarrierSta
                              const Knowledge& k, const Inst* inst, bool copy, const char* does) {
   const LaneMask bit = LaneMask{1} << lane;
   const bool own = b.init_key == w.key && b.init_lane == lane;
-  if (!own && !init_known(b, k)) {
+  const bool remote = &owner != w.warp->cta;
+  if (!own && !init_known(b, k) && !(remote && met_since_init(b, k))) {
     find("barrier-not-initialized", Severity::Error, inst, b.init, [&](Diagnostic& d) {
       d.message = fmt::format("{} {} `{}`, but nothing orders that after its initialisation at {}", who(w.key, bit),
                               does, async::barrier_name(owner, offset), at(place(b.init)));
-      d.hint = &owner != w.warp->cta ? kClusterInitHint
-                                     : "A barrier of the block between the init and the first use would order them.";
+      d.hint =
+          remote ? kClusterInitHint : "A barrier of the block between the init and the first use would order them.";
       d.related = {{place(b.init), "initialised here"}};
     });
-  } else if (&owner != w.warp->cta) {
+  } else if (remote) {
     init_fenced(owner, offset, b, k, inst, fmt::format("{} {}", who(w.key, bit), does));
   } else if (copy && !(own && b.fence_n != 0) && !init_visible(b, k)) {
     find("barrier-init-not-visible", Severity::Warning, inst, b.init, [&](Diagnostic& d) {
@@ -2167,6 +2377,12 @@ void Checker::State::commit_arrives(CtaState& cta, BarrierState& b, const Mbarri
                                   [&e](const PendingCommit& c) { return c.inst == e.inst && c.op == e.op; });
   if (found == pending.end()) {  // an arrive of cp.async
     b.all_arrivals_known = false;
+    if (e.op == 0) return;
+    // What its thread knew when it issued the copies came before the arrive in time.
+    const Operation& o = op(e.op);
+    const uint32_t thread = o.info.warp->first_thread() + static_cast<uint32_t>(o.info.lane);
+    const ClockPtr known = Clock::join(b.arrived.in_time, of(*o.info.warp->cta).threads[thread].copy_in_time);
+    b.arrived.in_time = Clock::with_warp(known, o.key, LaneMask{1} << o.info.lane, o.n);
     return;
   }
   const PendingCommit commit = std::move(*found);
@@ -2356,8 +2572,13 @@ void Checker::State::tensor_meets(CtaState& cta, const TensorRecord& a, const Te
     // in tensor memory is or becomes the accumulator or is copied anew, public kernels rely on the order of issue, too.
     const bool both_mmas = of_mma && b.kind == Kind::Mma;
     if (same_thread && (!both_mmas || a.shape == b.shape || !a.writes || !b.writes)) return;
-    // §9.7.16.6.4.3: behind fences in both threads an MMA comes after a copy, whether that is over or not.
-    if (!of_mma && b.kind == Kind::Mma && warp_knows(g.after_tensor, a.key, a.mask, a.n)) return;
+    // §9.7.16.6.3, §9.7.16.6.4.3: such pairs form a pipeline across threads, too, behind fences in both: the MMA comes
+    // after the first operation, whether that is over or not, and is not over before it.
+    const bool pipeline = b.kind == Kind::Mma && (a.kind == Kind::Copy || (a.shape == b.shape && a.writes && b.writes));
+    const auto follow = [&] {
+      if (uint32_t& successor = operations[a.operation].successor; successor == 0) successor = b.operation;
+    };
+    if (pipeline && warp_knows(g.after_tensor, a.key, a.mask, a.n)) return follow();
     if (complete(o, g.after_any, false) || (b.kind == Kind::Dealloc && complete(o, g.now.any, false))) return;
     const PartyOf other{Party::Async, o.key, a.operation, 0};
     const std::string role =
@@ -2386,6 +2607,20 @@ void Checker::State::tensor_meets(CtaState& cta, const TensorRecord& a, const Te
                      {place(b.inst), fmt::format("{} {} {} here", doer(), verb, columns())}};
       });
       return;
+    }
+    // Ordered, and a fence is missing. Of two MMAs without either fence it is the commit that is likelier forgotten.
+    const bool before = warp_knows(g.now.fenced_tensor, a.key, a.mask, a.n);
+    const bool after = warp_knows(g.after_any, a.key, a.mask, a.n);
+    if (pipeline && warp_knows(g.now.any, a.key, a.mask, a.n) && (!of_mma || before || after)) {
+      report("missing-tcgen05-fence", b.inst,
+             fmt::format("after {} issued the {} at {}, without tcgen05.fence::{}", who(a.key, a.mask),
+                         of_mma ? "MMA" : "copy", at(place(a.inst)),
+                         before ? "after_thread_sync behind the wait or barrier in between"
+                                : "before_thread_sync by that thread behind it"),
+             "fence::before_thread_sync by the first thread before it arrives; fence::after_thread_sync by the second "
+             "after it waited. Then no commit is needed in between.",
+             other, of_mma ? "the MMA" : "the copy");
+      return follow();  // as if the fence were there: what comes later is judged for itself
     }
     report(b.kind == Kind::Dealloc ? "tmem-freed-early"
            : a.writes              ? "mma-result-unobserved"
@@ -2680,6 +2915,8 @@ void Checker::tensor(const machine::TensorEvent& e) {
         s.signals(*e.barrier_owner, e.barrier, state, w, lane, g.now, e.inst, false, "commits to");
         state.arrived.in_time = Clock::with_warp(Clock::join(state.arrived.in_time, g.now.in_time), w.key, e.mask, w.n);
       }
+      // One of no operation arrives at once.
+      if (e.op != 0) s.used_from_outside(*e.barrier_owner, w, e.mask, e.inst, "commits to", e.barrier, true, e.op);
       ThreadState& t = cta.threads[thread];
       if (!e.further) t.committed = std::exchange(t.uncommitted, {});
       for (const uint32_t index : t.committed) s.operations[index].barrier = barrier;
@@ -2863,6 +3100,8 @@ void Checker::State::blame_missing_commit() {
 void Checker::State::explain_deadlock() {
   print_cycle();
   blame_missing_commit();
+  machine::Reachability reach(*launch);
+  std::map<std::pair<const Cta*, uint32_t>, Arrivers> arrivers;  // by barrier
   for (auto& d : launch->resident) {
     for (auto& cta : d->ctas) {
       for (Warp& w : cta->warps) {
@@ -2936,42 +3175,29 @@ void Checker::State::explain_deadlock() {
               });
               continue;
             }
-            // Can the missing arrivals still come? Not from threads that have left, have arrived in this phase, wait
-            // for it, or stand where a thread stands that has arrived (they went past the arrive).
+            // Can the missing arrivals still come?
             const bool some = b->pending < b->expected || b->announced != 0 || b->arrived != 0;
-            const auto arrived_now = [&](uint32_t key) {
-              LaneMask mask = 0;
-              for (const ArrivalRecord& a : known_barrier.arrivals) {
-                if (a.key == key && a.phase == b->phase) mask |= a.mask;
-              }
-              return mask;
-            };
-            bool others = false;
-            for (const Warp& x : cta->warps) {
-              const LaneMask arrived = arrived_now(of(*cta).warps[x.index]->key);
-              for (const machine::Fragment& o : x.fragments) {
-                const auto& w2 = o.state == machine::Fragment::State::Blocked ? o.waits : o.last_test;
-                const bool here = std::any_of(w2.begin(), w2.end(), [&](const machine::WaitTarget& y) {
-                  return y.kind == t.kind && y.offset == t.offset && y.owner == t.owner;
-                });
-                others = others || !(here || (o.mask & arrived) != 0);
-              }
-            }
-            if (some && !others) {
+            if (some) {
+              const auto [missed, fresh] = arrivers.try_emplace({t.owner, t.offset});
+              if (fresh) missed->second = find_arrivers(t, *b, reach);
+              if (missed->second == Arrivers::Possible) continue;
               find("arrival-count-mismatch", Severity::Error, wait, b->init, [&](Diagnostic& d) {
                 d.message = fmt::format(
-                    "phase {} of `{}` misses {} of its {} arrivals, and no thread is left that could arrive", b->phase,
-                    name, b->pending, b->expected);
-                d.hint = "The count given to init is the number of arrivals of a phase.";
+                    "phase {} of `{}` misses {} of its {} arrivals, and no thread is left that could arrive{}",
+                    b->phase, name, b->pending, b->expected,
+                    missed->second == Arrivers::Held ? ": the others wait, at a barrier, for those that wait here"
+                                                     : "");
+                d.hint = sibling_hint(t, *b);
+                if (d.hint.empty()) d.hint = "The count given to init is the number of arrivals of a phase.";
                 d.related = {{place(b->init), fmt::format("the count {} is set here", b->expected)}};
               });
+              continue;
             }
-            if (!some) {
-              for (Diagnostic& d : launch->diagnostics) {
-                if (d.id == "deadlock" && d.hint.empty() && at(d.place) == at(place(wait))) {
-                  d.hint = fmt::format("Nobody has arrived on `{}` in phase {}. Who should have, and what keeps them?",
-                                       name, b->phase);
-                }
+            for (Diagnostic& d : launch->diagnostics) {
+              if (d.id == "deadlock" && d.hint.empty() && at(d.place) == at(place(wait))) {
+                d.hint = fmt::format("Nobody has arrived on `{}` in phase {}. Who should have, and what keeps them?",
+                                     name, b->phase) +
+                         first_wait_hint(f, t, *b, reach);
               }
             }
           }
@@ -2979,6 +3205,125 @@ void Checker::State::explain_deadlock() {
       }
     }
   }
+}
+
+/// Not from threads that have left, have arrived in this phase, wait for it or for the same barrier of another CTA of
+/// the cluster (where they are in the same position), or are held in a barrier by somebody who does. The last kind
+/// counts nevertheless if it would arrive behind the barrier, before the next turn of a loop: then the barrier stands
+/// in the wrong place, not the count.
+Checker::State::Arrivers Checker::State::find_arrivers(const machine::WaitTarget& t, const async::Mbarrier& b,
+                                                       machine::Reachability& reach) {
+  struct Lanes {
+    const Warp* warp;
+    const machine::Fragment* fragment;
+  };
+  const auto arrived_at = [this](Cta& owner, uint32_t offset, uint64_t phase, uint32_t key) {
+    const auto& barriers = of(owner).barriers;
+    const auto found = barriers.find(offset);
+    LaneMask mask = 0;
+    if (found == barriers.end()) return mask;
+    for (const ArrivalRecord& a : found->second.arrivals) {
+      if (a.key == key && a.phase == phase) mask |= a.mask;
+    }
+    return mask;
+  };
+  std::vector<Lanes> waiters, free;
+  for (const auto& cta : t.owner->domain->ctas) {
+    const async::Mbarrier* own = cta->done ? nullptr : async::state(*cta).find(t.offset);
+    for (const Warp& x : cta->warps) {
+      if (x.fragments.empty()) continue;
+      const uint32_t key = of(*cta).warps[x.index]->key;
+      const LaneMask arrived = arrived_at(*t.owner, t.offset, b.phase, key);
+      const LaneMask arrived_own =
+          own != nullptr && cta.get() != t.owner ? arrived_at(*cta, t.offset, own->phase, key) : 0;
+      for (const machine::Fragment& o : x.fragments) {
+        const auto& targets = o.state == machine::Fragment::State::Blocked ? o.waits : o.last_test;
+        const bool here = std::any_of(targets.begin(), targets.end(), [&](const machine::WaitTarget& y) {
+          return y.kind == t.kind && y.offset == t.offset && y.owner->domain == t.owner->domain;
+        });
+        if (here) {
+          waiters.push_back({&x, &o});
+        } else if ((o.mask & arrived) == 0) {
+          if (cta.get() != t.owner && !reach.reaches(o, machine::Reachability::Goal::Signal)) continue;
+          // Who arrived at its own block's barrier instead went past the arrive.
+          if ((o.mask & arrived_own) == 0 && reach.reaches(o, machine::Reachability::Goal::Signal, 0, true))
+            return Arrivers::Possible;
+          free.push_back({&x, &o});
+        }
+      }
+    }
+  }
+  if (free.empty()) return Arrivers::None;
+  for (bool changed = true; changed && !free.empty();) {
+    changed = std::erase_if(free, [&](const Lanes& l) {
+                const bool held = std::any_of(waiters.begin(), waiters.end(), [&](const Lanes& y) {
+                  return reach.waits_for(*l.warp, *l.fragment, *y.warp, *y.fragment);
+                });
+                if (held) waiters.push_back(l);
+                return held;
+              }) != 0;
+  }
+  return free.empty() ? Arrivers::Held : Arrivers::Possible;
+}
+
+/// Where threads of other CTAs of the cluster have arrived at their own block's barrier of the same place, which nobody
+/// completes either: an address without mapa (PTX §9.7.9.23) names the own block's.
+std::string Checker::State::sibling_hint(const machine::WaitTarget& t, const async::Mbarrier& b) {
+  uint32_t there = 0;
+  std::string names;
+  for (const auto& cta : t.owner->domain->ctas) {
+    if (cta.get() == t.owner || cta->done) continue;
+    const async::Mbarrier* own = async::state(*cta).find(t.offset);
+    if (own == nullptr || own->pending == own->expected) continue;
+    const auto& barriers = of(*cta).barriers;
+    const auto found = barriers.find(t.offset);
+    if (found == barriers.end() ||
+        std::none_of(found->second.arrivals.begin(), found->second.arrivals.end(), [&](const ArrivalRecord& a) {
+          return a.phase == own->phase && a.key / warps_per_cta == cta->linear;
+        }))
+      continue;
+    there += own->expected - own->pending;
+    names += fmt::format("{}{}", names.empty() ? "" : ", ", cta->linear);
+  }
+  if (there < b.pending) return {};
+  return fmt::format(
+      "`{}` of CTA {}, of the same cluster, has arrivals of its own threads, which this one misses: without mapa an "
+      "address names the own CTA's barrier.",
+      async::barrier_name(*t.owner, t.offset), names);
+}
+
+/// What to add where nobody has arrived in the phase that is waited for.
+std::string Checker::State::first_wait_hint(const machine::Fragment& f, const machine::WaitTarget& t,
+                                            const async::Mbarrier& b, machine::Reachability& reach) {
+  for (const auto& cta : t.owner->domain->ctas) {
+    const async::Mbarrier* own = cta->done ? nullptr : async::state(*cta).find(t.offset);
+    if (cta.get() == t.owner || own == nullptr || own->phase <= b.phase) continue;
+    return fmt::format(
+        " That of CTA {} has completed phase {}: do the arrive, and the mask of a multicast, name this CTA, too?",
+        cta->linear, b.phase);
+  }
+  // PTX §9.7.13.15.16: the phase before the first one counts as complete.
+  const auto first = [](const machine::WaitTarget& y) {
+    if (y.kind != machine::WaitTarget::Kind::Mbarrier || !y.by_parity || (y.phase & 1) != 0) return false;
+    const async::Mbarrier* m = async::state(*y.owner).find(y.offset);
+    return m != nullptr && m->phase == 0 && m->pending == m->expected;
+  };
+  if (!first(t) || !reach.reaches(f, machine::Reachability::Goal::Signal, 0, true)) return {};
+  std::string other;
+  for (const Warp& w : t.owner->warps) {
+    for (const machine::Fragment& o : w.fragments) {
+      const bool blocked = o.state == machine::Fragment::State::Blocked;
+      if (!blocked && o.state != machine::Fragment::State::Spinning) continue;
+      for (const machine::WaitTarget& y : blocked ? o.waits : o.last_test) {
+        if (!other.empty() || !first(y) || y.offset == t.offset) continue;
+        other = fmt::format(" Nobody on `{}` either, for which {} waits.", async::barrier_name(*y.owner, y.offset),
+                            at(place(&program().code[blocked ? o.wait_pc : o.test_pc])));
+      }
+    }
+  }
+  return other +
+         " A wait for parity 1 of a fresh barrier returns at once: the first wait for a slot to become free is of that "
+         "parity.";
 }
 
 void Checker::State::suspect_waits(WarpState& w, uint64_t barrier, const MbarrierEvent& e) {
@@ -3120,6 +3465,18 @@ void Checker::State::drop_consequences() {
     return f.diagnostic.id == "bad-descriptor" && std::any_of(early.begin(), early.end(), [&p](const SourcePlace& e) {
              return e.line == p.line && e.file == p.file;
            });
+  });
+  // Who waits for fewer bytes than come does not wait for the copies that bring the rest.
+  std::vector<SourcePlace> miscounted;
+  for (const Finding& f : findings) {
+    if (f.diagnostic.id != "tx-bytes-mismatch") continue;
+    for (const RelatedPlace& r : f.diagnostic.related) miscounted.push_back(r.place);
+  }
+  std::erase_if(findings, [&miscounted](const Finding& f) {
+    const SourcePlace& p = f.diagnostic.place;
+    return f.diagnostic.id == "remote-cta-gone" &&
+           std::any_of(miscounted.begin(), miscounted.end(),
+                       [&p](const SourcePlace& m) { return m.line == p.line && m.file == p.file; });
   });
   const bool access = std::any_of(findings.begin(), findings.end(), [](const Finding& f) {
     const Diagnostic& d = f.diagnostic;

@@ -530,6 +530,63 @@ TEST(CheckerTest, WaitsOfTheWrongDepthOrKind) {
            "bar.sync 0;\n@%p2 cp.async.bulk.wait_group 0;\n@%p2 st.shared.u32 [data], %r5; // here\n" + kWaitAll,
        1, false},
   });
+  // What is said of reading the result is said of overwriting it.
+  const std::string again = "@%p0 st.global.u32 [%outp], %r5;",
+                    reduce = "@%p0 cp.reduce.async.bulk.global.shared::cta.bulk_group.add.u32 [%outp], [data], 16;\n";
+  const std::string other = "@%p2 st.global.u32 [%outp], %r5;";
+  expect_all({
+      {"overwritten after .read", "group-not-awaited",
+       kStore + "\n" + kCommit + kWaitRead + again + " // here\n" + kWaitAll},
+      {"overwritten after the full wait", "", kStore + "\n" + kCommit + kWaitAll + again + "\n"},
+      {"overwritten without a wait", "data-race", kStore + "\n" + kCommit + again + " // here\n" + kWaitAll},
+      {"stored again after .read", "group-not-awaited",
+       kStore + "\n" + kCommit + kWaitRead + kStore + " // here\n" + kCommit + kWaitAll},
+      {"stored again after the full wait", "", kStore + "\n" + kCommit + kWaitAll + kStore + "\n" + kCommit + kWaitAll},
+      {"reduced again after .read", "", reduce + kCommit + kWaitRead + reduce + kCommit + kWaitAll},
+      {"overwritten by another, after .read and a barrier", "group-not-awaited",
+       kStore + "\n" + kCommit + kWaitRead + "bar.sync 0;\n" + other + " // here\nbar.sync 0;\n" + kWaitAll},
+      {"overwritten by another, after the full wait and a barrier", "",
+       kStore + "\n" + kCommit + kWaitAll + "bar.sync 0;\n" + other + "\n"},
+      {"overwritten by another who does not know of it: no wait would help", "data-race",
+       kStore + "\n" + kCommit + kWaitRead + only("%p2", "E", delay(400, "D") + other + " // here\n") +
+           "bar.sync 0;\n" + kWaitAll,
+       1, false},
+  });
+}
+
+// Bytes whose bit of .cp_mask is clear are not copied (PTX §9.7.9.25.4.1): whatever others do to them is no conflict.
+TEST(CheckerTest, StoresOfChosenBytes) {
+  const auto store = [](const std::string& guard, int mask, const char* behind = "\n") {
+    return "mov.u16 %h1, " + std::to_string(mask) + ";\n" + guard +
+           "cp.async.bulk.global.shared::cta.bulk_group.cp_mask [%outp], [data], 32, %h1;" + behind;
+  };
+  const std::string p0 = "@%p0 ", end = kCommit + kWaitAll;
+  const std::string lanes =
+      "setp.lt.u32 %p4, %t, 4;\nmov.u32 %r6, 0x1111;\nshl.b32 %r6, %r6, %t;\ncvt.u16.u32 %h1, %r6;\n";
+  const std::string by_lanes = "@%p4 cp.async.bulk.global.shared::cta.bulk_group.cp_mask [%outp], [data], 32, %h1;";
+  const std::string lanes_end = "@%p4 cp.async.bulk.commit_group;\n@%p4 cp.async.bulk.wait_group 0;\n";
+  expect_all({
+      {"halves of each chunk", "", store(p0, 0x00ff) + store(p0, 0xff00) + end},
+      {"bytes of each word", "", store(p0, 0x5a5a) + store(p0, 0xa5a5) + end},
+      {"one byte in common", "data-race", store(p0, 0x00ff) + store(p0, 0xff80, " // here\n") + end},
+      {"a masked copy and a whole one", "data-race", kStore + "\n" + store(p0, 0x8000, " // here\n") + end},
+      {"no byte at all", "", kStore + "\n" + store(p0, 0) + end},
+      {"two warps", "",
+       store(p0, 0x00ff) + store("@%p2 ", 0xff00) + end +
+           "@%p2 cp.async.bulk.commit_group;\n@%p2 cp.async.bulk.wait_group 0;\n"},
+      {"lanes, each its bytes", "", lanes + by_lanes + "\n" + lanes_end},
+      {"lanes, all the same bytes", "many-lanes-issue",
+       lanes + "mov.u16 %h1, 0x1111;\n" + by_lanes + " // here\n" + lanes_end},
+      {"a clear byte is written", "", store(p0, 0x7fff) + "@%p0 st.global.u8 [%outp+31], %r5;\n" + end},
+      {"a copied byte is written", "data-race",
+       store(p0, 0x7fff) + "@%p0 st.global.u8 [%outp+30], %r5; // here\n" + end},
+      {"a clear byte is read", "", store(p0, 0xfffe) + "@%p0 ld.global.u8 %r6, [%outp+16];\n" + end},
+      {"a copied byte is read", "async-read-before-complete",
+       store(p0, 0x0001) + "@%p0 ld.global.u8 %r6, [%outp+16]; // here\n" + end},
+      // The text says of the destination only what is copied: the source is taken as read whole.
+      {"the source of a clear byte is written", "source-overwritten",
+       store(p0, 0x0001) + "@%p0 st.shared.u8 [data+1], %r5; // here\n" + end},
+  });
 }
 
 TEST(CheckerTest, CpAsync) {
@@ -601,6 +658,37 @@ TEST(CheckerTest, ADeadlockWhereNobodyArrivedSaysSo) {
   ASSERT_FALSE(o.diagnostics.empty());
   EXPECT_EQ(o.diagnostics[0].id, "deadlock");
   EXPECT_EQ(o.diagnostics[0].hint, "Nobody has arrived on `full` in phase 0. Who should have, and what keeps them?");
+}
+
+/// A producer whose first wait for a free slot has parity 0, and its consumer.
+TEST(CheckerTest, AFirstWaitForAFreeSlotIsExplained) {
+  const auto ring = [](int parity) {
+    return Case{"ring of one", "",
+                init() +
+                    only("%p0", "A", wait("empty", parity, "A0") + "mbarrier.arrive.shared::cta.b64 _, [full];\n") +
+                    only("%p2", "B", wait("full", 0, "B0") + "mbarrier.arrive.shared::cta.b64 _, [empty];\n")};
+  };
+  EXPECT_TRUE(run_checked(ring(1), {}).diagnostics.empty());
+  const Outcome o = run_checked(ring(0), {});
+  SCOPED_TRACE(async::testing::text_of(o) + o.body);
+  ASSERT_FALSE(o.diagnostics.empty());
+  EXPECT_EQ(o.diagnostics[0].id, "deadlock");
+  EXPECT_NE(o.diagnostics[0].hint.find("Nobody has arrived on `empty` in phase 0"), std::string::npos);
+  EXPECT_NE(o.diagnostics[0].hint.find("Nobody on `full` either, for which kernel.cu:"), std::string::npos);
+  EXPECT_NE(o.diagnostics[0].hint.find("parity 1 of a fresh barrier returns at once"), std::string::npos);
+}
+
+/// Threads 0 and 32 are to arrive, and thread 32 does not; the block meets behind the wait, or before the arrive.
+TEST(CheckerTest, WhoIsHeldInABarrierCannotArrive) {
+  const std::string arrive = "mbarrier.arrive.shared::cta.b64 _, [full];\n";
+  const auto first = [](const std::string& text) {
+    const Outcome o = run_checked({"", "", text}, {});
+    return o.diagnostics.empty() ? std::string() : o.diagnostics[0].id;
+  };
+  const std::string start = init(2) + "@%p0 " + arrive, first_waits = only("%p0", "A", wait("full", 0, "A0"));
+  EXPECT_EQ(first(start + first_waits + "bar.sync 0;\n"), "arrival-count-mismatch");
+  EXPECT_EQ(first(start + "@%p2 " + arrive + first_waits + "bar.sync 0;\n"), "");
+  EXPECT_EQ(first(start + first_waits + "bar.sync 0;\n@%p2 " + arrive), "deadlock");
 }
 
 /// Thread 0 signals `full` and thread 32 `empty`, each once; then each waits for the other's second signal before it

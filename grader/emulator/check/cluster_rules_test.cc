@@ -125,16 +125,16 @@ TEST(ClusterRules, ABarrierOfAnotherBlock) {
   expect_all({
       {"a fence and a meeting", "", kInits + kInitFence + kMeet + use + rest},
       {"a fence and a relaxed meeting", "", kInits + kInitFence + kMeetRelaxed + use + rest},
-      {"no fence", "barrier-init-not-visible", kInits + kMeet + use + rest},
-      {"a fence in another thread", "barrier-init-not-visible", kInits + fence_elsewhere + kMeet + use + rest},
-      {"a fence before the init", "barrier-init-not-visible", kInitFence + kInits + kMeet + use + rest},
+      {"no fence", "barrier-init-not-visible", kInits + kMeet + use + rest, true},
+      {"a fence in another thread", "barrier-init-not-visible", kInits + fence_elsewhere + kMeet + use + rest, true},
+      {"a fence before the init", "barrier-init-not-visible", kInitFence + kInits + kMeet + use + rest, true},
       {"a barrier of the block only", "barrier-not-initialized", kInits + kInitFence + "bar.sync 0;\n" + use + rest},
       {"used before the wait of the meeting", "barrier-not-initialized",
        kInits + kInitFence + kArrive + use + kWait + rest},
-      {"no fence and a relaxed meeting", "barrier-not-initialized", kInits + kMeetRelaxed + use + rest},
+      {"no fence and a relaxed meeting", "barrier-init-not-visible", kInits + kMeetRelaxed + use + rest},
       {"the own barrier needs no fence for arrivals", "",
        kInits + kMeet + "@%p0 mbarrier.arrive.shared::cta.b64 _, [full];\n" + rest},
-      {"a proxy fence does not make up for a relaxed meeting", "barrier-not-initialized",
+      {"a proxy fence does not make up for a relaxed meeting", "barrier-init-not-visible",
        kInits + "@%p3 fence.proxy.async;\n" + kMeetRelaxed + use + rest},
       {"the own barrier, fenced, signalled by a copy of another thread behind a relaxed meeting", "",
        kInits + kInitFence + kMeetRelaxed +
@@ -159,16 +159,18 @@ TEST(ClusterRules, ABarrierOfAnotherBlockThatCopiesSignal) {
   expect_all({
       {"st.async", "", kReady + arm(4) + store + rest},
       {"st.async, relaxed meeting", "", kInits + kInitFence + kMeetRelaxed + arm(4) + store + rest},
-      {"st.async, no fence", "barrier-init-not-visible", kInits + kMeet + arm(4) + store + rest},
+      {"st.async, no fence", "barrier-init-not-visible", kInits + kMeet + arm(4) + store + rest, true},
       {"st.async, no meeting", "barrier-not-initialized",
        kInits + kInitFence + "bar.sync 0;\n" + arm(4) + store + rest},
       {"a bulk copy", "", kReady + arm(16) + copy + rest},
-      {"a bulk copy, no fence", "barrier-init-not-visible", kInits + kMeet + arm(16) + copy + rest},
+      {"a bulk copy, no fence", "barrier-init-not-visible", kInits + kMeet + arm(16) + copy + rest, true},
       {"a bulk copy, no meeting", "barrier-not-initialized",
        kInits + kInitFence + "bar.sync 0;\n" + arm(16) + copy + rest},
       {"multicast", "", kReady + kArmOwn + kMeet + kBoth + kMulticast + "\n" + wait("full", 0, "W0") + kMeet},
       {"multicast, no fence", "barrier-init-not-visible",
-       kInits + kMeet + kArmOwn + kMeet + kBoth + kMulticast + " // here\n" + wait("full", 0, "W0") + kMeet},
+       kInits + kMeet + kArmOwn + kMeet + kBoth + kMulticast + " // here\n" + wait("full", 0, "W0") + kMeet, true},
+      {"st.async, no fence and a relaxed meeting", "barrier-init-not-visible",
+       kInits + kMeetRelaxed + arm(4) + store + rest},
   });
 }
 
@@ -469,6 +471,56 @@ TEST(ClusterRules, ABlockMustStay) {
   });
 }
 
+/// Copies to a block that leaves without having seen them come. Where they come first, nothing happens: so on the eager
+/// schedule, where the machine itself has nothing to say.
+TEST(ClusterRules, ABlockMustStayForCopies) {
+  const std::string arm = "@%p0 mbarrier.arrive.expect_tx.shared::cta.b64 _, [full], 4;\n",
+                    reduce =
+                        "@%p1 red.async.relaxed.cluster.shared::cluster.mbarrier::complete_tx::bytes.add.u32 "
+                        "[%r20], %r5, [%r21];",
+                    bulk =
+                        "@%p1 cp.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes [%r20], "
+                        "[data+128], 16, [%r21];";
+  const std::string arm_16 = "@%p0 mbarrier.arrive.expect_tx.shared::cta.b64 _, [full], 16;\n",
+                    fill =
+                        "@%p1 st.shared.v4.u32 [data+128], {%r5, %r5, %r5, %r5};\n@%p1 "
+                        "fence.proxy.async.shared::cta;\n";
+  const std::string linger =
+      "mov.u32 %r9, 0;\nSTAY:\nadd.u32 %r9, %r9, 1;\nsetp.lt.u32 %p8, %r9, 4000;\n@%p8 bra "
+      "STAY;\n";
+  const std::string waited = only("%p0", "WAITED", wait("full", 0, "W0"));
+  const std::string sender_waits = only("%p0", "WAITED", wait("full", 0, "W1"));
+  const std::string zero = "@%p0 st.shared.u32 [data], 0;\n";
+  for (const Case& c : std::vector<Case>{
+           {"st.async", "remote-cta-gone", kReady + arm + kStoreAsync + " // here\n" + linger},
+           {"red.async", "remote-cta-gone", zero + kReady + arm + reduce + " // here\n" + linger},
+           {"a bulk copy", "remote-cta-gone", fill + kReady + arm_16 + bulk + " // here\n" + linger},
+           {"a multicast that only its sender awaits", "remote-cta-gone",
+            kReady + kArmOwn + kMeet + kBoth + kMulticast + " // here\n" + sender_waits + linger},
+           {"the second of two phases", "remote-cta-gone",
+            kReady + arm + kStoreAsync + "\n" + waited + arm + kMeet + kStoreAsync + " // here\n" + linger},
+           {"a meeting tells nothing of the copy", "remote-cta-gone",
+            kReady + arm + kStoreAsync + " // here\n" + linger + kMeet},
+       }) {
+    const Outcome o = run_checked(c, {machine::Schedule::Kind::Eager, 0});
+    SCOPED_TRACE(std::string(c.name) + "\n" + async::testing::text_of(o) + o.body);
+    ASSERT_FALSE(o.diagnostics.empty());
+    EXPECT_EQ(o.diagnostics[0].id, c.id);
+    EXPECT_TRUE(marked(o.body, o.diagnostics[0].place.line));
+  }
+  expect_all({
+      {"st.async, awaited", "", kReady + arm + kStoreAsync + "\n" + waited},
+      {"red.async, awaited", "", zero + kReady + arm + reduce + "\n" + waited},
+      {"a bulk copy, awaited by a relaxed wait", "",
+       fill + kReady + arm_16 + bulk + "\n" + only("%p0", "WAITED", wait("full", 0, "W0", ".relaxed.cluster")) + kMeet},
+      {"a multicast that both await", "",
+       kReady + kArmOwn + kMeet + kBoth + kMulticast + "\n" + only("%p3", "WAITED", wait("full", 0, "W0"))},
+      {"both phases", "",
+       kReady + arm + kStoreAsync + "\n" + waited + arm + kMeet + kStoreAsync + "\n" +
+           only("%p0", "AGAIN", wait("full", 1, "W2"))},
+  });
+}
+
 TEST(ClusterRules, ABarrierWithParticipantsInBothBlocks) {
   // `empty` of rank 0 expects an arrival of each block; three rounds of refills of both blocks' stages.
   const std::string init =
@@ -491,6 +543,31 @@ TEST(ClusterRules, ABarrierWithParticipantsInBothBlocks) {
   expect_all({
       {"right", "", ring("", ".release.cluster")},
   });
+}
+
+TEST(ClusterRules, MissingArrivalsOfTheOtherBlock) {
+  const auto program = [](const std::string& remote) {
+    return "@%p3 mbarrier.init.shared::cta.b64 [full], 2;\n" + kInitFence + kMeetRelaxed +
+           "@%p0 mbarrier.arrive.release.cluster.shared::cluster.b64 _, [full];\n" + remote +
+           only(
+               "%p0", "DONE",
+               "W:\nmbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 %p8, [full], 0; // here\n@!%p8 bra W;\n") +
+           kMeet;
+  };
+  const std::string own = "@%p1 mbarrier.arrive.release.cluster.shared::cluster.b64 _, [full];\n",
+                    leader = "@%p1 mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%r21];\n";
+  expect_all({
+      {"at the leader's barrier", "", program(leader)},
+      {"at the own block's barrier", "arrival-count-mismatch", program(own)},
+      {"nowhere", "arrival-count-mismatch", program("")},
+      {"behind a barrier of the cluster", "deadlock", program("") + leader},
+  });
+  const auto hint = [&](const std::string& remote) {
+    const Outcome o = run_checked({"", "", program(remote)}, {});
+    return o.diagnostics.empty() ? std::string() : o.diagnostics[0].hint;
+  };
+  EXPECT_NE(hint(own).find("mapa"), std::string::npos) << hint(own);
+  EXPECT_EQ(hint("").find("mapa"), std::string::npos) << hint("");
 }
 
 }  // namespace

@@ -535,10 +535,13 @@ class Generator {
       case 16: {
         // A store (or a reduction) by bulk copy.
         const std::string guard = chance(93) ? g : std::string(), size = std::to_string(16 * (1 + below(2)));
+        const bool reduces = chance(25), masked = !reduces && chance(35);
+        if (masked) put(w, "mov.u16 %h2, " + std::to_string(below(0x10000)) + ";");
         put(w, guard +
-                   (chance(75) ? "cp.async.bulk.global.shared::cta.bulk_group"
-                               : "cp.reduce.async.bulk.global.shared::cta.bulk_group.add.u32") +
-                   " [%outp+" + word(8, 4) + "], [data+" + word(8, 4) + "], " + size + ";");
+                   (reduces ? "cp.reduce.async.bulk.global.shared::cta.bulk_group.add.u32"
+                            : "cp.async.bulk.global.shared::cta.bulk_group") +
+                   (masked ? ".cp_mask" : "") + " [%outp+" + word(8, 4) + "], [data+" + word(8, 4) + "], " + size +
+                   (masked ? ", %h2;" : ";"));
         if (chance(80)) put(w, guard + "cp.async.bulk.commit_group;");
         if (chance(50))
           put(w, guard + (chance(50) ? "cp.async.bulk.wait_group" : "cp.async.bulk.wait_group.read") +
@@ -650,13 +653,15 @@ struct Compared {
 /// Ids that one checker may give where the other gives `id`. group-not-awaited is what the checker calls an unfinished
 /// copy when somebody waited for groups since: a better name for the same finding.
 std::vector<std::string> alternatives(const std::string& id) {
-  const std::string same = ReferenceChecker::kSameInstruction, unread = "source-overwritten",
-                    unwritten = "async-read-before-complete", refill = "refill-before-release",
-                    group = "group-not-awaited";
-  if (id == same) return {"data-race", "many-lanes-issue"};
-  if (id == "data-race" || id == "many-lanes-issue") return {id, same};
+  const std::string same = ReferenceChecker::kSameInstruction, overwritten = ReferenceChecker::kOverwritten,
+                    unread = "source-overwritten", unwritten = "async-read-before-complete",
+                    refill = "refill-before-release", group = "group-not-awaited";
+  if (id == same) return {"data-race", "many-lanes-issue", group};
+  if (id == overwritten) return {"data-race", group};
+  if (id == "data-race") return {id, same, overwritten};
+  if (id == "many-lanes-issue") return {id, same};
   if (id == unread || id == unwritten || id == refill) return {id, group};
-  if (id == group) return {unread, unwritten, refill};
+  if (id == group) return {unread, unwritten, refill, same, overwritten};
   return {id};
 }
 

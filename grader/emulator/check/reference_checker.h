@@ -41,6 +41,9 @@ class ReferenceChecker : public machine::Observer {
   /// Two lanes' copies by one instruction meet. Issued at once that is many-lanes-issue, one after the other a
   /// data-race; no event tells which.
   static constexpr const char* kSameInstruction = "many-lanes-issue or data-race";
+  /// A write over what an operation writes whose issue is ordered before: if somebody waited for groups, that wait did
+  /// not cover it.
+  static constexpr const char* kOverwritten = "data-race or group-not-awaited";
   /// The verdict, once the launch has ended.
   struct Verdict {
     Found all;      ///< every pair of accesses to a byte, however far apart, and the rules of mbarriers
@@ -214,7 +217,8 @@ class ReferenceChecker : public machine::Observer {
   bool take_over(const Seen& seen, int at, Distance reach);
   void used_from_outside(const machine::Cta& owner, machine::Warp& warp, const machine::Inst* inst,
                          std::vector<int> nodes);
-  void touch(const Place& first, uint32_t bytes, ByteAccess a);
+  /// `mask`: bit j for byte j of each 16.
+  void touch(const Place& first, uint32_t bytes, ByteAccess a, uint32_t mask = 0xffff);
 
   bool ordered(int before, int after) const {
     return before == after || before_order_[static_cast<size_t>(after)][static_cast<size_t>(before)];
@@ -243,7 +247,8 @@ class ReferenceChecker : public machine::Observer {
   std::map<std::pair<uint32_t, uint32_t>, int> barrier_at_;
   std::vector<Use> uses_;
   std::vector<RemoteUse> remote_uses_;
-  std::map<uint32_t, std::vector<int>> last_of_;  ///< last node of each thread of a CTA that has ended
+  std::map<uint32_t, std::vector<int>> remote_ops_;  ///< copies of other CTAs into a CTA, or to a barrier there
+  std::map<uint32_t, std::vector<int>> last_of_;     ///< last node of each thread of a CTA that has ended
   std::map<std::array<uint32_t, 3>, ClusterBarrier> cluster_barriers_;
   std::map<const machine::Inst*, std::vector<std::vector<int>>> copy_arrives_;
   std::vector<Waiter> overtaken_;  ///< of blocks that are over
@@ -318,11 +323,17 @@ inline void ReferenceChecker::cta_end(machine::Cta& cta) {
   for (const Thread& t : threads_) {
     if (t.cta == cta.linear && t.last != kNone) last.push_back(t.last);
   }
+  for (const int index : remote_ops_[cta.linear]) {  // those under way are the machine's to report
+    const Op& o = ops_[static_cast<size_t>(index)];
+    if (o.counted >= o.bytes) remote_uses_.push_back({cta.linear, o.line, {o.write_end}});
+  }
 }
 
-inline void ReferenceChecker::touch(const Place& first, uint32_t bytes, ByteAccess a) {
+inline void ReferenceChecker::touch(const Place& first, uint32_t bytes, ByteAccess a, uint32_t mask) {
   auto [region, cta, address] = first;
-  for (uint64_t b = address; b < address + bytes; b++) bytes_[{region, cta, b}].push_back(a);
+  for (uint64_t b = address; b < address + bytes; b++) {
+    if ((mask >> (b - address) % 16 & 1) != 0) bytes_[{region, cta, b}].push_back(a);
+  }
 }
 
 inline void ReferenceChecker::access(const machine::Access& a) {
@@ -473,6 +484,10 @@ inline void ReferenceChecker::mbarrier(const machine::MbarrierEvent& e) {
     for (const Op& o : ops_) {
       if (o.barrier == index) time_edge(o.start, b.completion);
     }
+    for (const auto& [copies, phase] : b.copies) {
+      if (phase != e.phase) continue;
+      for (const int copy : copies) time_edge(ops_[static_cast<size_t>(copy)].start, b.completion);
+    }
     b.overtaken.clear();
     for (Waiter& w : b.waiters) {
       if (w.phase + 1 != e.phase || !b.copies.empty()) continue;  // of an arrive of cp.async nothing is known
@@ -554,6 +569,7 @@ inline void ReferenceChecker::async_op(const machine::AsyncOpInfo& info, machine
   Thread& me = threads_[static_cast<size_t>(o.thread)];
   o.start = add_node();
   edge(me.last, o.start);
+  me.last = o.start;
   o.read_end = add_node();
   o.write_end = add_node();
   edge(o.read_end, o.write_end);
@@ -563,6 +579,9 @@ inline void ReferenceChecker::async_op(const machine::AsyncOpInfo& info, machine
   if (info.mbarrier_owner != nullptr) {
     o.barrier = barrier_at_.at({info.mbarrier_owner->linear, info.mbarrier});
     issues_.push_back(index);
+    for (const machine::Cta* to : {info.destination_owner, info.mbarrier_owner}) {
+      if (to != nullptr && to != info.warp->cta) remote_ops_[to->linear].push_back(index);
+    }
   } else if (info.kind == Kind::CpAsync) {
     me.copies.push_back(index);
     me.copies_open.push_back(index);
@@ -581,7 +600,8 @@ inline void ReferenceChecker::async_op(const machine::AsyncOpInfo& info, machine
            info.bytes, bulk});
   touch({info.destination_region, cta_of(info.destination_owner), info.destination}, info.bytes,
         {true, reduction, o.thread, index, o.start, o.write_end, o.instruction, o.line, machine::Scope::None,
-         info.destination, info.bytes, bulk});
+         info.destination, info.bytes, bulk},
+        info.byte_mask);
 }
 
 inline void ReferenceChecker::group(const machine::GroupEvent& e) {
@@ -695,8 +715,9 @@ inline std::string ReferenceChecker::judge(const ByteAccess& earlier, const Byte
     *excused = true;
     return {};
   }
-  return earlier.op != kNone && later.op != kNone && earlier.instruction == later.instruction ? kSameInstruction
-                                                                                              : "data-race";
+  if (earlier.op == kNone) return "data-race";
+  if (later.op != kNone && earlier.instruction == later.instruction) return kSameInstruction;
+  return ordered(earlier.node, later.node) ? kOverwritten : "data-race";
 }
 
 inline ReferenceChecker::Verdict ReferenceChecker::verdict() {
@@ -718,7 +739,8 @@ inline ReferenceChecker::Verdict ReferenceChecker::verdict() {
   for (const Use& u : uses_) {
     const Barrier& b = barriers_[static_cast<size_t>(u.barrier)];
     if (u.thread == b.init_thread) continue;
-    if (u.node == kNone || (!ordered(b.init_node, u.node) && !fenced(b, u.node))) {
+    if (u.node == kNone ||
+        (!ordered(b.init_node, u.node) && !fenced(b, u.node) && !(u.remote && ordered_any(b.init_node, u.node)))) {
       v.all.emplace("barrier-not-initialized", u.line);
     } else if (u.remote && !visible(b, u.node)) {
       v.all.emplace("barrier-init-not-visible", u.line);
@@ -727,7 +749,8 @@ inline ReferenceChecker::Verdict ReferenceChecker::verdict() {
   for (const int index : issues_) {
     const Op& o = ops_[static_cast<size_t>(index)];
     const Barrier& b = barriers_[static_cast<size_t>(o.barrier)];
-    if (!ordered(b.init_node, o.start) && !fenced(b, o.start)) {
+    const bool met = distance(o.thread, b.init_thread) > 0 && ordered_any(b.init_node, o.start);
+    if (!ordered(b.init_node, o.start) && !fenced(b, o.start) && !met) {
       v.all.emplace("barrier-not-initialized", o.line);
     } else if (!visible(b, o.start)) {
       v.all.emplace("barrier-init-not-visible", o.line);

@@ -301,6 +301,55 @@ TEST(TensorRulesTest, MmasOfOneAccumulatorAreOrderedInTheirThread) {
   });
 }
 
+// §9.7.16.6.3: a pipeline across threads, behind fences in both of them, and no commit in between.
+TEST(TensorRulesTest, MmasOfOneAccumulatorAreOrderedAcrossThreads) {
+  // Thread 0 issues `first`, thread 32 `second`, of which alone a commit is awaited.
+  const auto pair = [](const std::string& first, const std::string& before, const std::string& after,
+                       const std::string& second, const std::string& rest) {
+    return ready() + only("%p0", "FIRST", first + before) + kBar + only("%p2", "SECOND", after + second + commit()) +
+           wait("done", 0, "W") + kAfter + rest;
+  };
+  const std::string read = load() + kWaitLoad, add = mma(0, true), add_here = here(mma(0, true)),
+                    finish_here = kBefore + kBar + kAfter + only("%p3", "FREED", here(dealloc()));
+  expect_all({
+      {"both fences", "", pair(mma(), kBefore, kAfter, add, read + finish())},
+      {"a relaxed signal between them", "",
+       ready() + only("%p0", "FIRST", mma() + kBefore + arrive("other", ".relaxed.cluster")) +
+           only("%p2", "SECOND", wait("other", 0, "V", ".relaxed.cluster") + kAfter + add + commit()) +
+           wait("done", 0, "W") + kAfter + read + finish()},
+      {"back and forth", "",
+       ready() + only("%p0", "FIRST", mma() + kBefore) + kBar + only("%p2", "SECOND", kAfter + add + kBefore) + kBar +
+           only("%p0", "THIRD", kAfter + add + kBefore) + kBar + only("%p2", "LAST", kAfter + add + commit()) +
+           wait("done", 0, "W") + kAfter + read + finish()},
+      {"no fence before", "missing-tcgen05-fence", pair(mma(), "", kAfter, add_here, finish()), On::Every,
+       Severity::Error, "without tcgen05.fence::before_thread_sync"},
+      {"the fence before in front of the MMA", "missing-tcgen05-fence",
+       ready() + only("%p0", "FIRST", kBefore + mma()) + kBar + only("%p2", "SECOND", kAfter + add_here + commit()) +
+           wait("done", 0, "W") + kAfter + finish()},
+      {"no fence after", "missing-tcgen05-fence", pair(mma(), kBefore, "", add_here, finish()), On::Every,
+       Severity::Error, "without tcgen05.fence::after_thread_sync"},
+      {"the fence after before the signal", "missing-tcgen05-fence",
+       ready() + only("%p0", "FIRST", mma() + kBefore) + only("%p2", "EARLY", kAfter) + kBar +
+           only("%p2", "SECOND", add_here + commit()) + wait("done", 0, "W") + kAfter + finish()},
+      {"another shape", "mma-result-unobserved", pair(mma(), kBefore, kAfter, here(mma(0, false, kLarge)), finish())},
+      {"another accumulator, half over it", "mma-result-unobserved",
+       pair(mma(), kBefore, kAfter, here(mma(8)), finish())},
+      {"the first one's D is the second one's A", "mma-result-unobserved",
+       pair(mma(), kBefore, kAfter, here(mma_with_a_at(0, 32)), finish())},
+      {"no signal between them", "mma-result-unobserved",
+       ready() + only("%p0", "FIRST", mma() + commit("other") + kBefore) +
+           only("%p2", "SECOND", delay("D") + kAfter + add_here + commit()) + wait("done", 0, "W") +
+           wait("other", 0, "V") + kAfter + finish(),
+       On::Nominal},
+      {"the operands of both are free when the second is over", "",
+       pair(mma(), kBefore, kAfter, add, kBar + kFill + finish())},
+      {"an MMA that no pipeline joins to the second is not over with it", "tmem-freed-early",
+       pair(mma(16) + mma(), kBefore, kAfter, add, finish_here)},
+      {"nor are its operands free", "source-overwritten",
+       pair(mma() + mma(16), kBefore, kAfter, add, kBar + here(kFirstHalf) + finish())},
+  });
+}
+
 // --- readers and writers of columns ----------------------------------------------------------------------------------
 
 // Warp 1 reads what thread 0 overwrites.
@@ -737,6 +786,76 @@ TEST(TensorRulesTest, CopiesToTensorMemory) {
        kPairAlloc + kBar + kAddress + kPairBarrier + issue(here(kPairCopy) + kPairCommit) + wait("done", 0, "W") +
            kPairFinish,
        On::Every, Severity::Error, "the source of the copy covers bytes of CTA 0"},
+  });
+}
+
+// §9.7.16.6.4.3: thread 0 copies A, thread 32 multiplies by it.
+TEST(TensorRulesTest, ACopyIsHandedToAnotherThreadsMma) {
+  const std::string copy = "tcgen05.cp.cta_group::1.128x256b [%r10+32], %rd5;\n", use = mma_with_a_at(32, 0),
+                    use_here = here(mma_with_a_at(32, 0)), read = load() + kWaitLoad;
+  const auto pair = [&](const std::string& before, const std::string& after, const std::string& second,
+                        const std::string& rest) {
+    return ready() + only("%p0", "COPIED", copy + before) + kBar + only("%p2", "USED", after + second + commit()) +
+           rest;
+  };
+  const std::string seen = wait("done", 0, "W") + kAfter;
+  expect_all({
+      {"both fences; the columns are free when the MMA is over", "",
+       pair(kBefore, kAfter, use, seen + read + finish())},
+      {"a relaxed signal between them", "",
+       ready() + only("%p0", "COPIED", copy + kBefore + arrive("other", ".relaxed.cluster")) +
+           only("%p2", "USED", wait("other", 0, "V", ".relaxed.cluster") + kAfter + use + commit()) + seen + read +
+           finish()},
+      {"no fence before", "missing-tcgen05-fence", pair("", kAfter, use_here, seen + finish()), On::Every,
+       Severity::Error, "without tcgen05.fence::before_thread_sync"},
+      {"no fence after", "missing-tcgen05-fence", pair(kBefore, "", use_here, seen + finish()), On::Every,
+       Severity::Error, "without tcgen05.fence::after_thread_sync"},
+      {"no fence", "missing-tcgen05-fence", pair("", "", use_here, seen + finish())},
+      {"no signal", "mma-result-unobserved",
+       ready() + only("%p0", "COPIED", copy + commit("other") + kBefore) +
+           only("%p2", "USED", delay("D") + kAfter + use_here + commit()) + seen + wait("other", 0, "V") + kAfter +
+           finish(),
+       On::Nominal},
+      {"the source is free when the MMA is over", "", pair(kBefore, kAfter, use, seen + kBar + kFill + finish())},
+      {"and not before", "source-overwritten", pair(kBefore, kAfter, use, kBar + here(kFirstHalf) + seen + finish())},
+      {"freed behind an MMA of other columns", "tmem-freed-early",
+       pair(kBefore, kAfter, mma(), seen + kBefore + kBar + kAfter + only("%p3", "FREED", here(dealloc())))},
+  });
+}
+
+/// Each block has columns of its own, and thread 0 of rank 0 issues an MMA there.
+const std::string kAlone =
+    kFill + kProxyFence +
+    only("%p3", "ALLOC", "tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [slot], 64;\n") + kBar + kAddress +
+    kPairBarrier + "mov.u32 %r13, " + std::to_string(1u << 4 | 2u << 7 | 2u << 10 | 16u / 8 << 17 | 128u / 16 << 24) +
+    ";\nmov.u32 %r22, done;\nmapa.shared::cluster.u32 %r22, %r22, 1;\n";
+const std::string kMmaAlone = "tcgen05.mma.cta_group::1.kind::tf32 [%r10], %rd5, %rd5, %r13, %p14;\n";
+
+// §9.7.16.12.1: the arrival of a commit comes at some later time, to a block that must be there still.
+TEST(TensorRulesTest, ABlockStaysForCommits) {
+  const std::string both =
+                        "tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.multicast::cluster.b64 "
+                        "[done], %h1;\n",
+                    mapped = commit() + commit("%r22");
+  const std::string free = kBefore + kBar + kAfter + only("%p3", "FREED", dealloc());
+  const auto issue = [](const std::string& commits) { return kAlone + only("%p0", "ISSUED", kMmaAlone + commits); };
+  const std::string all_wait = wait("done", 0, "W"), rank_0_waits = only("%p4", "SEEN", wait("done", 0, "W"));
+  expect_all_pairs({
+      {"its own wait tells it", "", issue(both) + all_wait + free},
+      {"a relaxed wait of one of its threads does", "",
+       issue(both) + rank_0_waits + only("%p1", "TAIL", wait("done", 0, "V", ".relaxed.cluster")) + free},
+      {"so does a meeting", "", issue(both) + rank_0_waits + free + kPairBarrier},
+      {"it leaves without a wait", "remote-cta-gone", issue(here(both)) + rank_0_waits + delay("D") + free, On::Nominal,
+       Severity::Error, "commits to `done` of CTA 1, which may have ended by then"},
+      {"a barrier of another block, and that waits", "", issue(mapped) + all_wait + free},
+      {"and that does not", "remote-cta-gone",
+       issue(commit() + here(commit("%r22"))) + rank_0_waits + delay("D") + free, On::Nominal},
+      {"the last of several", "remote-cta-gone",
+       issue(both) + all_wait + kPairBarrier + only("%p0", "AGAIN", kMmaAlone + here(both)) +
+           only("%p4", "MORE", wait("done", 1, "V")) + delay("D") + free,
+       On::Nominal},
+      {"and that one is awaited", "",
+       issue(both) + all_wait + kPairBarrier + only("%p0", "AGAIN", kMmaAlone + both) + wait("done", 1, "V") + free},
   });
 }
 

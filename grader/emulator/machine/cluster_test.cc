@@ -502,10 +502,10 @@ TEST(ClusterBarrier, AWarpThatNeverArrivesIsADeadlock) {
     EXPECT_EQ(o.diagnostics[0].id, "deadlock");
     EXPECT_EQ(o.diagnostics[0].place.line, 13u);
     EXPECT_THAT(o.diagnostics[0].message,
-                HasSubstr("96 threads at kernel.cu:13 for CTA 1 warp 1 lanes 0-31 at barrier.cluster"));
+                HasSubstr("96 threads of CTAs 0-1 at kernel.cu:13 for CTA 1 warp 1 lanes 0-31 at barrier.cluster"));
     ASSERT_EQ(o.diagnostics[0].related.size(), 1u);
     EXPECT_EQ(o.diagnostics[0].related[0].place.line, 11u);
-    EXPECT_EQ(o.diagnostics[0].related[0].role, "32 threads wait here for barrier 1");
+    EXPECT_EQ(o.diagnostics[0].related[0].role, "32 threads of CTA 1 wait here for barrier 1");
   }
 }
 

@@ -8,7 +8,8 @@
 // Inside a domain the warp that is ready earliest runs a slice, and events (completions of asynchronous operations)
 // fire when their time comes. The schedules differ only in when completions may happen and which warp goes first:
 //   nominal   completion at its modelled time, earliest warp first
-//   lazy      completions are held until no fragment can run, then released one at a time in order of issue
+//   lazy      completions are held until no fragment can run, or one polls and counts, which looks like work; then
+//             they are released one at a time in order of issue
 //   eager     completion at issue
 //   reverse   held like lazy, released in the opposite order
 //   random    delays, slices and the choice among ready warps drawn from the seed
@@ -25,6 +26,7 @@
 
 #include "grader/emulator/machine/fault.h"
 #include "grader/emulator/machine/interpreter.h"
+#include "grader/emulator/machine/reachability.h"
 #include "grader/emulator/machine/timing.h"
 #include "grader/emulator/machine/warp.h"
 
@@ -34,6 +36,7 @@ namespace {
 constexpr uint64_t kWindow = 1 << 20;      // cycles a domain may run ahead before another gets its turn
 constexpr uint64_t kSkew = 64;             // cycles a warp may run ahead of the next one of its domain
 constexpr uint32_t kSliceLimit = 1 << 14;  // instructions of one slice
+constexpr uint32_t kPatience = 256;        // false answers of mbarriers until a held completion is released
 
 bool later(const std::unique_ptr<Event>& a, const std::unique_ptr<Event>& b) {
   return a->time != b->time ? a->time > b->time : a->sequence > b->sequence;
@@ -406,6 +409,7 @@ class Runner : public LaunchQueue {
     const bool last_first = l_.config.schedule.kind == Schedule::Kind::Reverse;
     std::unique_ptr<Event> e = std::move(last_first ? d.held.back() : d.held.front());
     d.held.erase(last_first ? d.held.end() - 1 : d.held.begin());
+    d.unanswered = 0;
     e->fire(d);
     l_.progress_mark = l_.warp_instructions;
   }
@@ -436,7 +440,7 @@ class Runner : public LaunchQueue {
         }
       }
       const uint64_t event_time = d.events.empty() ? kNever : d.events.front()->time;
-      if (!works && event_time == kNever && !d.held.empty()) {
+      if (event_time == kNever && !d.held.empty() && (!works || d.unanswered >= kPatience)) {
         release_held(d);
         continue;
       }
@@ -471,6 +475,10 @@ class Runner : public LaunchQueue {
   void check_budget(Warp& w) {
     const bool total = l_.warp_instructions > l_.config.instruction_budget;
     if (!total && l_.warp_instructions - l_.progress_mark <= l_.config.progress_budget) return;
+    if (!total && !w.cta->domain->held.empty()) {  // what it waits for may be among the completions that are held
+      while (!w.cta->domain->held.empty()) release_held(*w.cta->domain);
+      return;
+    }
     const Fragment f =
         w.fragments.empty() ? Fragment{} : w.fragments[std::min<size_t>(w.current, w.fragments.size() - 1)];
     Fault fault =
@@ -509,14 +517,51 @@ class Runner : public LaunchQueue {
     l_.progress_mark = l_.warp_instructions;
   }
 
+  /// In a deadlock, how near to the cause a wait is; the nearest comes first. Who waits for other threads mostly waits
+  /// for somebody who waits for something else.
+  enum class Rank : uint8_t {
+    MisplacedBarrier,  ///< see Reachability
+    Something,         ///< an mbarrier, memory, asynchronous work
+    Threads,           ///< of the block, the cluster or the pair
+    Lanes,             ///< of the same warp
+  };
+  static Rank rank_of(const Warp& w, const Fragment& f, Reachability& reach) {
+    if (f.state == Fragment::State::Parked || waits_for_warp_sync(f)) return Rank::Lanes;
+    if (f.state != Fragment::State::Blocked || f.waits.empty()) return Rank::Something;
+    const WaitTarget::Kind kind = f.waits[0].kind;
+    if (kind == WaitTarget::Kind::TensorPair) return Rank::Threads;
+    if (kind != WaitTarget::Kind::NamedBarrier && kind != WaitTarget::Kind::ClusterBarrier) return Rank::Something;
+    return reach.misplaced_barrier(w, f) ? Rank::MisplacedBarrier : Rank::Threads;
+  }
+
+  /// " of CTAs 0-3, 6"; nothing where the launch has one CTA only. Sorts them.
+  std::string of_ctas(std::vector<uint32_t>& ctas) const {
+    if (l_.config.grid.volume() == 1) return {};
+    std::sort(ctas.begin(), ctas.end());
+    ctas.erase(std::unique(ctas.begin(), ctas.end()), ctas.end());
+    std::string s;
+    uint32_t ranges = 0;
+    for (size_t k = 0; k < ctas.size(); ranges++) {
+      if (ranges == 4) return fmt::format("{} and more, {} CTAs in all", s, ctas.size());
+      size_t e = k;
+      while (e + 1 < ctas.size() && ctas[e + 1] == ctas[e] + 1) e++;
+      s += k == 0 ? (ctas.size() == 1 ? " of CTA " : " of CTAs ") : ", ";
+      s += e == k ? fmt::format("{}", ctas[k]) : fmt::format("{}-{}", ctas[k], ctas[e]);
+      k = e + 1;
+    }
+    return s;
+  }
+
   [[noreturn]] void report_deadlock() {
     struct Group {
       SourcePlace place;
       std::string what;
-      bool parked = false;  ///< for other lanes of its warp, which wait for something themselves
+      Rank rank;
       uint32_t threads = 0;
+      std::vector<uint32_t> ctas = {};  ///< linear
     };
     std::vector<Group> groups;
+    Reachability reach(l_);
     for (auto& d : l_.resident) {
       for (auto& cta : d->ctas) {
         for (Warp& w : cta->warps) {
@@ -540,22 +585,22 @@ class Runner : public LaunchQueue {
           for (const Fragment& f : w.fragments) {
             const Waiter waiter = waiter_of(w, f);
             auto same = std::find_if(groups.begin(), groups.end(), [&](const Group& g) {
-              return g.place.line == waiter.place.line && g.what == waiter.what;
+              return g.place.line == waiter.place.line && g.place.file == waiter.place.file && g.what == waiter.what;
             });
-            if (same == groups.end()) {
-              same = groups.insert(groups.end(), {waiter.place, waiter.what,
-                                                  f.state == Fragment::State::Parked || waits_for_warp_sync(f), 0});
-            }
+            const Rank rank = rank_of(w, f, reach);
+            if (same == groups.end()) same = groups.insert(groups.end(), {waiter.place, waiter.what, rank});
+            same->rank = std::min(same->rank, rank);
+            same->ctas.push_back(cta->linear);
             same->threads += static_cast<uint32_t>(__builtin_popcount(f.mask));
           }
         }
       }
     }
-    std::stable_partition(groups.begin(), groups.end(), [](const Group& g) { return !g.parked; });
+    std::stable_sort(groups.begin(), groups.end(), [](const Group& a, const Group& b) { return a.rank < b.rank; });
     std::string first;
-    for (const Group& g : groups) {
-      const std::string line = fmt::format("{} thread{} at {}:{} for {}", g.threads, g.threads == 1 ? "" : "s",
-                                           g.place.file, g.place.line, g.what);
+    for (Group& g : groups) {
+      const std::string line = fmt::format("{} thread{}{} at {}:{} for {}", g.threads, g.threads == 1 ? "" : "s",
+                                           of_ctas(g.ctas), g.place.file, g.place.line, g.what);
       if (first.empty()) first = line;
       l_.state.push_back("waiting: " + line);
     }
@@ -565,12 +610,12 @@ class Runner : public LaunchQueue {
                                               (total_ - next_) * cluster_size_, total_ * cluster_size_);
     }
     if (!groups.empty()) fault.diagnostic.place = groups[0].place;
-    for (size_t g = 1; g < groups.size(); g++)
+    for (size_t k = 1; k < groups.size(); k++) {
+      Group& g = groups[k];
       fault.diagnostic.related.push_back(
-          {groups[g].place, fmt::format("{} here for {}",
-                                        groups[g].threads == 1 ? std::string("1 thread waits")
-                                                               : fmt::format("{} threads wait", groups[g].threads),
-                                        groups[g].what)});
+          {g.place, fmt::format("{} thread{}{} wait{} here for {}", g.threads, g.threads == 1 ? "" : "s",
+                                of_ctas(g.ctas), g.threads == 1 ? "s" : "", g.what)});
+    }
     fault.hang = true;
     throw fault;
   }

@@ -188,6 +188,8 @@ struct AsyncOpInfo {
   uint64_t busy_from = 0, busy_until = 0;
   ///@}
   uint64_t port_cycles = 0;  ///< for which a copy holds the way that the CTA's loads and stores share
+  /// .cp_mask: bit j says whether byte j of each 16 bytes of `destination` is written.
+  uint16_t byte_mask = 0xffff;
 };
 
 /// Cells of tensor memory. A half is 16 lanes: half h covers lanes 16·h to 16·h + 15.

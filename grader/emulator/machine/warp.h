@@ -215,6 +215,7 @@ struct Domain {
   uint64_t cluster_seen = 0;                   ///< time at which waits see the last of them
   bool stuck = false;                          ///< nothing can run until global memory changes
   uint64_t stuck_epoch = 0;                    ///< Launch::global_epoch when it got stuck
+  uint32_t unanswered = 0;                     ///< tests of mbarriers that were false since one of `held` was released
 
   /// `event` fires at virtual time `time`, whatever the schedule.
   void add_event(std::unique_ptr<Event> event, uint64_t time);
