@@ -37,6 +37,7 @@ class LaneMasks {
   using Each = std::array<uint32_t, 32>;  ///< by word
 
   LaneMasks() = default;
+  /// A copy of `each`.
   explicit LaneMasks(const Each& each) : each_(make(each)) {}
   /// Copies share nothing.
   ///@{
@@ -57,6 +58,7 @@ class LaneMasks {
   Each& operator*() { return *each_; }
   const Each& operator*() const { return *each_; }
   ///@}
+  /// Do both say the same, or nothing?
   bool operator==(const LaneMasks& other) const {
     return (each_ != nullptr) == (other.each_ != nullptr) && (each_ == nullptr || *each_ == *other.each_);
   }
