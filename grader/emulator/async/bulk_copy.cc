@@ -76,14 +76,17 @@ std::byte* global_range(Warp& w, int lane, uint64_t address, uint32_t bytes, boo
   return a->host + (address - a->base);
 }
 
+std::string not_multiple(const Warp& w, int lane, uint64_t value, uint32_t of, const char* field, const char* noun) {
+  return fmt::format("{}: {} {} of the {} is not a multiple of {}", machine::describe_lanes(w, LaneMask{1} << lane),
+                     field, value, noun, of);
+}
+std::string multiples_hint(const char* noun) {
+  return fmt::format("Addresses and size of a {} are multiples of 16 bytes.", noun);
+}
 /// Addresses break an address rule (misaligned), a size breaks a rule of the copy (bad-copy).
 void require_multiple(Warp& w, int lane, uint64_t value, uint32_t of, const char* id, const char* field,
                       const char* noun = "bulk copy") {
-  if (value % of == 0) return;
-  throw make_fault(id,
-                   fmt::format("{}: {} {} of the {} is not a multiple of {}",
-                               machine::describe_lanes(w, LaneMask{1} << lane), field, value, noun, of),
-                   fmt::format("Addresses and size of a {} are multiples of 16 bytes.", noun));
+  if (value % of != 0) throw make_fault(id, not_multiple(w, lane, value, of, field, noun), multiples_hint(noun));
 }
 
 void issue(Warp& w, const Inst& i, LaneMask mask) {
@@ -158,13 +161,17 @@ void issue(Warp& w, const Inst& i, LaneMask mask) {
   });
 }
 
-/// Moves nothing here, but its operands have rules (§9.7.9.25.4.3). What an address outside every allocation does is
-/// not stated, so that is no fault.
+/// Moves nothing here, but its operands have rules (§9.7.9.25.4.3). An H200 stops at a misaligned source and lets other
+/// sizes pass, and addresses outside every allocation, too.
 void prefetch(Warp& w, const Inst& i, LaneMask mask) {
   const uint32_t* pool = &w.cta->launch->program->operand_pool[i.list];
+  constexpr const char* kNoun = "bulk prefetch";
   for_lanes(mask, [&](int l) {
-    require_multiple(w, l, lanes<uint32_t>(w.regs, pool[kSize])[l], 16, "bad-copy", "the size", "bulk prefetch");
-    require_multiple(w, l, pooled_address(w, pool + kSrc, l), 16, "misaligned", "the source address", "bulk prefetch");
+    const uint32_t bytes = lanes<uint32_t>(w.regs, pool[kSize])[l];
+    if (bytes % 16 != 0) {
+      w.cta->launch->report(i, "bad-copy", not_multiple(w, l, bytes, 16, "the size", kNoun), multiples_hint(kNoun));
+    }
+    require_multiple(w, l, pooled_address(w, pool + kSrc, l), 16, "misaligned", "the source address", kNoun);
   });
 }
 

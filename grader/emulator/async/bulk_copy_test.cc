@@ -534,6 +534,13 @@ TEST(BulkCopyTest, PrefetchDoesNothing) {
   EXPECT_TRUE(seen.copies.empty());
 }
 
+TEST(BulkCopyTest, APrefetchOfAnUnevenSizeIsToldAndGoesOn) {
+  const std::string line = "cp.async.bulk.prefetch.L2.global [%inp], %r7;";
+  const Outcome o = run(store("mov.u32 %r7, 20;\n" + line + "\n"));
+  EXPECT_TRUE(reports(o, "bad-copy", line, "the size 20 of the bulk prefetch"));
+  EXPECT_EQ(o.status, LaunchStatus::Ok);
+}
+
 // --- rules broken ----------------------------------------------------------------------------------------------------
 
 struct Broken {
@@ -570,8 +577,6 @@ INSTANTIATE_TEST_SUITE_P(
                "misaligned", "the destination address"},
         Broken{"", "cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes [tile], [%inp+4], 16, [full];",
                "misaligned", "the source address"},
-        Broken{"mov.u32 %r2, 20;", "cp.async.bulk.prefetch.L2.global [%inp], %r2;", "bad-copy",
-               "the size 20 of the bulk prefetch"},
         Broken{"", "cp.async.bulk.prefetch.L2.global [%inp+4], 32;", "misaligned", "of the bulk prefetch"},
         Broken{"", "cp.async.bulk.global.shared::cta.bulk_group [%outp+8], [tile], 16;", "misaligned",
                "the destination address"},
