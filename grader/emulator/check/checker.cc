@@ -3178,15 +3178,15 @@ void Checker::State::explain_deadlock() {
             // Can the missing arrivals still come?
             const bool some = b->pending < b->expected || b->announced != 0 || b->arrived != 0;
             if (some) {
-              const auto [missed, fresh] = arrivers.try_emplace({t.owner, t.offset});
-              if (fresh) missed->second = find_arrivers(t, *b, reach);
-              if (missed->second == Arrivers::Possible) continue;
+              const auto asked = arrivers.try_emplace({t.owner, t.offset});
+              if (asked.second) asked.first->second = find_arrivers(t, *b, reach);
+              const Arrivers others = asked.first->second;
+              if (others == Arrivers::Possible) continue;
               find("arrival-count-mismatch", Severity::Error, wait, b->init, [&](Diagnostic& d) {
                 d.message = fmt::format(
                     "phase {} of `{}` misses {} of its {} arrivals, and no thread is left that could arrive{}",
                     b->phase, name, b->pending, b->expected,
-                    missed->second == Arrivers::Held ? ": the others wait, at a barrier, for those that wait here"
-                                                     : "");
+                    others == Arrivers::Held ? ": the others wait, at a barrier, for those that wait here" : "");
                 d.hint = sibling_hint(t, *b);
                 if (d.hint.empty()) d.hint = "The count given to init is the number of arrivals of a phase.";
                 d.related = {{place(b->init), fmt::format("the count {} is set here", b->expected)}};

@@ -17,7 +17,7 @@ struct CacheLineAllocator {
   ///@{
   CacheLineAllocator() = default;
   template <class U>
-  CacheLineAllocator(const CacheLineAllocator<U>&) {}
+  CacheLineAllocator(const CacheLineAllocator<U>&) {}  // NOLINT(google-explicit-constructor): containers convert them
   T* allocate(size_t count) { return static_cast<T*>(::operator new(count * sizeof(T), kCacheLine)); }
   void deallocate(T* p, size_t) { ::operator delete(p, kCacheLine); }
   friend bool operator==(const CacheLineAllocator&, const CacheLineAllocator&) { return true; }
