@@ -175,6 +175,18 @@ TEST(CheckerTest, LanesThatWriteOnePlace) {
                "%r8, %r9;\n@%p4 st.shared.u32 [%r8], %r7;\nbar.sync 0;\n"},
       {"lanes that know different things", "", part + same + "\n" + read},
       {"lanes that know different things, each its own value", "data-race", part + own + " // here\n" + read},
+      {"each reads it back", "", first + same + "\n@%p4 ld.shared.u32 %r6, [data];\n"},
+      {"another value by the last lane afterwards", "data-race",
+       first + same + "\nsetp.eq.u32 %p6, %t, 31;\n@%p6 st.shared.u32 [data], 9; // here\n"},
+      {"another value by the first lane afterwards", "data-race",
+       first + same + "\n@%p0 st.shared.u32 [data], 9; // here\n"},
+      {"in a loop that lanes leave", "data-race",
+       first +
+           "mov.u32 %r9, 0;\nL:\nsetp.le.and.u32 %p6, %r9, %t, %p4;\n@%p6 st.shared.u32 [data], %r9; // here\nadd.u32 "
+           "%r9, %r9, 1;\nsetp.lt.u32 %p5, %r9, 4;\n@%p5 bra L;\n"},
+      {"only the last lane arrives for all", "data-race",
+       init() + first + same + "\nsetp.eq.u32 %p6, %t, 31;\n@%p6 mbarrier.arrive.shared::cta.b64 _, [full];\n" +
+           only("%p2", "O", wait("full", 0, "W")) + "@%p2 st.shared.u32 [data], 9; // here\n"},
       {"two instructions", "data-race",
        first + same + "\nsetp.ge.and.u32 %p6, %t, 16, %p4;\n@%p6 st.shared.u32 [data], %r5; // here\n"},
       {"two warps", "data-race", "st.shared.u32 [data], %r5; // here\n"},
