@@ -145,7 +145,7 @@ bool Findings::is_new(const RunRecord& record, Diagnostic& d, const std::vector<
     // Elsewhere, or on another schedule, the other party may come second: it is the same pair.
     const SourcePlace& other = d.related.front().place;
     const auto mirror = by_key_.find({d.id, other.file, other.line, std::string()});
-    if (other.line != 0 && mirror != by_key_.end() && mirror->second != nullptr && mirror->second->other == d.place)
+    if (mirror != by_key_.end() && mirror->second != nullptr && mirrors(mirror->second->first, d))
       known = mirror->second;
   }
   if (known != nullptr) {
@@ -158,7 +158,7 @@ bool Findings::is_new(const RunRecord& record, Diagnostic& d, const std::vector<
   known = found_.emplace_back(std::make_unique<Found>()).get();
   known->schedules.push_back(record.schedule);
   known->launch = record.number;
-  if (!d.related.empty()) known->other = d.related.front().place;
+  known->first = d;
   if (suppressed) {
     ++suppressed_;
     return false;

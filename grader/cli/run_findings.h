@@ -68,7 +68,7 @@ class Findings {
     nlohmann::ordered_json json;         // null: it is suppressed
     std::string title;                   // "error[data-race] race.cu:5"
     std::vector<std::string> schedules;  // that show it
-    SourcePlace other;                   // the first related place
+    Diagnostic first;                    // as it was told
     uint64_t launch = 0;                 // that showed it last
   };
   struct Run {

@@ -38,9 +38,8 @@
 // A register may be used before wait::ld; that the ld is over before the columns are written again or freed must be
 // waited for. tcgen05.cp is tracked like an MMA; an MMA of its thread comes after it (§9.7.16.6.2), and one of another
 // thread behind the two fences, as does one into the same accumulator behind an MMA. Such a pair is over when the later
-// one is. With .cta_group::2 an operation is asked about the memory of both CTAs, a commit may
-// signal barriers in several, and nobody of the pair may be at the columns when one of the two frees them
-// (§9.7.16.7.1).
+// one is. With .cta_group::2 an operation is asked about the memory of both CTAs, a commit may signal barriers in
+// several, and nobody of the pair may be at the columns when one of the two frees them (§9.7.16.7.1).
 //
 // Causes. A race may be the shadow of another mistake: a wait that answered false and was not repeated, or one that was
 // satisfied by an older phase. Findings are kept until the launch ends; then each is asked whether a wait of one party
@@ -410,8 +409,10 @@ struct CtaState {
   const Cta* cta = nullptr;
 };
 
+/// Releases that a location keeps: a thread's is missed only where it stores again, relaxed, after so many others.
+constexpr size_t kReleasesKept = 256;
+
 /// A location used for synchronisation.
-constexpr size_t kReleasesKept = 256;  // a thread's is missed only where it stores again, relaxed, after so many others
 struct Location {
   Knowledge wide;  ///< released at gpu or sys scope
   /// Released by threads of one block.
@@ -791,8 +792,7 @@ struct Checker::State {
     f.diagnostic.place = place(later);
     if (!is_new) {  // of the deliveries of one multicast the first may break a rule in the milder form
       std::erase_if(findings, [&](const Finding& x) {
-        return x.diagnostic.id == id && x.diagnostic.severity == before &&
-               x.diagnostic.place.line == f.diagnostic.place.line && x.diagnostic.place.file == f.diagnostic.place.file;
+        return x.diagnostic.id == id && x.diagnostic.severity == before && x.diagnostic.place == f.diagnostic.place;
       });
       before = severity;
     }
@@ -3029,8 +3029,8 @@ void Checker::State::print_cycle() {
         for (Warp& w : cta->warps) {
           for (const machine::Fragment& x : w.fragments) {
             const bool blocked = x.state == machine::Fragment::State::Blocked;
-            if (!blocked && x.state != machine::Fragment::State::Spinning) continue;
-            for (const machine::WaitTarget& t : blocked ? x.waits : x.last_test) {
+            if (!x.waiting()) continue;
+            for (const machine::WaitTarget& t : x.targets()) {
               if (t.kind == machine::WaitTarget::Kind::Mbarrier) f(w, t, blocked ? x.wait_pc : x.test_pc);
             }
           }
@@ -3106,9 +3106,8 @@ void Checker::State::explain_deadlock() {
     for (auto& cta : d->ctas) {
       for (Warp& w : cta->warps) {
         for (const machine::Fragment& f : w.fragments) {
-          const auto& waits = f.state == machine::Fragment::State::Blocked ? f.waits : f.last_test;
-          if (f.state != machine::Fragment::State::Blocked && f.state != machine::Fragment::State::Spinning) continue;
-          for (const machine::WaitTarget& t : waits) {
+          if (!f.waiting()) continue;
+          for (const machine::WaitTarget& t : f.targets()) {
             if (t.kind != machine::WaitTarget::Kind::Mbarrier) continue;
             const async::Mbarrier* b = async::state(*t.owner).find(t.offset);
             if (b == nullptr) continue;
@@ -3237,8 +3236,7 @@ Checker::State::Arrivers Checker::State::find_arrivers(const machine::WaitTarget
       const LaneMask arrived_own =
           own != nullptr && cta.get() != t.owner ? arrived_at(*cta, t.offset, own->phase, key) : 0;
       for (const machine::Fragment& o : x.fragments) {
-        const auto& targets = o.state == machine::Fragment::State::Blocked ? o.waits : o.last_test;
-        const bool here = std::any_of(targets.begin(), targets.end(), [&](const machine::WaitTarget& y) {
+        const bool here = std::any_of(o.targets().begin(), o.targets().end(), [&](const machine::WaitTarget& y) {
           return y.kind == t.kind && y.offset == t.offset && y.owner->domain == t.owner->domain;
         });
         if (here) {
@@ -3313,8 +3311,8 @@ std::string Checker::State::first_wait_hint(const machine::Fragment& f, const ma
   for (const Warp& w : t.owner->warps) {
     for (const machine::Fragment& o : w.fragments) {
       const bool blocked = o.state == machine::Fragment::State::Blocked;
-      if (!blocked && o.state != machine::Fragment::State::Spinning) continue;
-      for (const machine::WaitTarget& y : blocked ? o.waits : o.last_test) {
+      if (!o.waiting()) continue;
+      for (const machine::WaitTarget& y : o.targets()) {
         if (!other.empty() || !first(y) || y.offset == t.offset) continue;
         other = fmt::format(" Nobody on `{}` either, for which {} waits.", async::barrier_name(*y.owner, y.offset),
                             at(place(&program().code[blocked ? o.wait_pc : o.test_pc])));
@@ -3442,10 +3440,8 @@ void Checker::State::drop_consequences() {
       (d.id == "data-race" ? races : others).emplace_back(d.place, d.related.front().place);
   }
   const auto in = [](const std::vector<Lines>& list, const SourcePlace& later, const SourcePlace& earlier) {
-    return std::any_of(list.begin(), list.end(), [&](const Lines& l) {
-      return l.first.line == later.line && l.second.line == earlier.line && l.first.file == later.file &&
-             l.second.file == earlier.file;
-    });
+    return std::any_of(list.begin(), list.end(),
+                       [&](const Lines& l) { return l.first == later && l.second == earlier; });
   };
   std::stable_partition(findings.begin(), findings.end(), [&](const Finding& f) {
     const Diagnostic& d = f.diagnostic;
@@ -3461,10 +3457,8 @@ void Checker::State::drop_consequences() {
       early.push_back(f.diagnostic.place);
   }
   std::erase_if(findings, [&early](const Finding& f) {
-    const SourcePlace& p = f.diagnostic.place;
-    return f.diagnostic.id == "bad-descriptor" && std::any_of(early.begin(), early.end(), [&p](const SourcePlace& e) {
-             return e.line == p.line && e.file == p.file;
-           });
+    return f.diagnostic.id == "bad-descriptor" &&
+           std::find(early.begin(), early.end(), f.diagnostic.place) != early.end();
   });
   // Who waits for fewer bytes than come does not wait for the copies that bring the rest.
   std::vector<SourcePlace> miscounted;
@@ -3473,10 +3467,8 @@ void Checker::State::drop_consequences() {
     for (const RelatedPlace& r : f.diagnostic.related) miscounted.push_back(r.place);
   }
   std::erase_if(findings, [&miscounted](const Finding& f) {
-    const SourcePlace& p = f.diagnostic.place;
     return f.diagnostic.id == "remote-cta-gone" &&
-           std::any_of(miscounted.begin(), miscounted.end(),
-                       [&p](const SourcePlace& m) { return m.line == p.line && m.file == p.file; });
+           std::find(miscounted.begin(), miscounted.end(), f.diagnostic.place) != miscounted.end();
   });
   const bool access = std::any_of(findings.begin(), findings.end(), [](const Finding& f) {
     const Diagnostic& d = f.diagnostic;

@@ -505,8 +505,7 @@ Waiter waiter_of(const Warp& w, const Fragment& f) {
   if (f.state == Fragment::State::Parked) {
     what = fmt::format("lanes {} of their warp", lane_ranges(required_lanes(w, i, f.mask) & ~f.mask));
   } else {
-    const auto& waits = f.state == Fragment::State::Blocked ? f.waits : f.last_test;
-    for (const WaitTarget& t : waits) {
+    for (const WaitTarget& t : f.targets()) {
       if (!what.empty()) what += " or ";
       what += t.kind == WaitTarget::Kind::Mbarrier && launch.async != nullptr && launch.async->describe_wait != nullptr
                   ? launch.async->describe_wait(t)

@@ -584,9 +584,8 @@ class Runner : public LaunchQueue {
         for (const Warp& w : cta->warps) {
           for (const Fragment& f : w.fragments) {
             const Waiter waiter = waiter_of(w, f);
-            auto same = std::find_if(groups.begin(), groups.end(), [&](const Group& g) {
-              return g.place.line == waiter.place.line && g.place.file == waiter.place.file && g.what == waiter.what;
-            });
+            auto same = std::find_if(groups.begin(), groups.end(),
+                                     [&](const Group& g) { return g.place == waiter.place && g.what == waiter.what; });
             const Rank rank = rank_of(w, f, reach);
             if (same == groups.end()) same = groups.insert(groups.end(), {waiter.place, waiter.what, rank});
             same->rank = std::min(same->rank, rank);
@@ -663,7 +662,7 @@ void Domain::add_completion(std::unique_ptr<Event> event, uint64_t nominal_time)
 
 void Launch::report(Diagnostic diagnostic) {
   for (const Diagnostic& d : diagnostics) {
-    if (d.id == diagnostic.id && d.place.line == diagnostic.place.line && d.place.file == diagnostic.place.file) return;
+    if (d.id == diagnostic.id && d.place == diagnostic.place) return;
   }
   diagnostics.push_back(std::move(diagnostic));
 }

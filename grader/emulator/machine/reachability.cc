@@ -10,10 +10,8 @@
 namespace handoff::machine {
 
 bool waits_for_mbarrier(const Fragment& f) {
-  if (f.state != Fragment::State::Blocked && f.state != Fragment::State::Spinning) return false;
-  const auto& waits = f.state == Fragment::State::Blocked ? f.waits : f.last_test;
-  return std::any_of(waits.begin(), waits.end(),
-                     [](const WaitTarget& t) { return t.kind == WaitTarget::Kind::Mbarrier; });
+  return f.waiting() && std::any_of(f.targets().begin(), f.targets().end(),
+                                    [](const WaitTarget& t) { return t.kind == WaitTarget::Kind::Mbarrier; });
 }
 
 bool Reachability::is(const Inst& inst, Goal goal, uint32_t id) const {

@@ -72,6 +72,11 @@ struct Fragment {
   ///@}
   uint32_t wait_pc = 0;  ///< instruction that blocked
 
+  /// What it waits for: any of what blocks it; of a loop, what it last tested without success.
+  const std::vector<WaitTarget>& targets() const { return state == State::Blocked ? waits : last_test; }
+  /// Is it blocked at one of them, or does it spin on one?
+  bool waiting() const { return state == State::Blocked || state == State::Spinning; }
+
   // Spin detection: see interpreter.cc.
   uint64_t effects = 0;  ///< counts side effects of this fragment
   /// `effects` when the backward branch was taken last, that branch, how often in a row, and the count at which to look
